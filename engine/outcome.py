@@ -1,0 +1,57 @@
+"""How a match ended: closed enums, a reason beside each member."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Termination(StrEnum):
+    """What ended a match."""
+
+    COMPLETED = "completed"
+    """Played to its end."""
+    ILLEGAL_ACTION = "illegal_action"
+    """A bot answered with an action that was not among the legal ones."""
+    TIME = "time"
+    """A bot used up its CPU clock, or slept past the wall cap of an action."""
+    CRASH = "crash"
+    """A bot raised, exited, was killed by the kernel, or could not be imported."""
+    PROTOCOL = "protocol"
+    """A bot sent something that is no answer to what it was asked."""
+    MEMORY = "memory"
+    """A bot asked for more memory than it may have."""
+    FORFEIT = "forfeit"
+    """An organiser decided it; there is no record."""
+
+
+FAULTS = frozenset(Termination) - {Termination.COMPLETED, Termination.FORFEIT}
+"""The terminations that a bot causes."""
+
+
+class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an entrant did wrong, and where it sat (`seat` is None where no single seat is meant)."""
+
+    entrant: int
+    seat: int | None
+    kind: Termination
+    detail: str
+
+
+class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The result of a match, by entrant.
+
+    `points`: (k-1) × own score - the others' scores over the finished games; zeros after a fault.
+    `places`: 1 is the best; ties share the place.
+    """
+
+    termination: Termination
+    faults: tuple[Fault, ...]
+    points: tuple[int, ...]
+    places: tuple[int, ...]
+
+
+def places_by(values: list[float] | tuple[float, ...]) -> tuple[int, ...]:
+    """Places for `values`, the highest first; equal values share the better place (1, 2, 2, 4)."""
+    return tuple(1 + sum(other > value for other in values) for value in values)
