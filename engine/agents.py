@@ -40,6 +40,12 @@ class Failure(msgspec.Struct, frozen=True):
     cpu_us: int = 0
 
 
+class Declined(msgspec.Struct, frozen=True):
+    """The plugin made no strategy: it does not play this game, ruleset or number of players."""
+
+    cpu_us: int = 0
+
+
 class AgentLog(msgspec.Struct, frozen=True, kw_only=True):
     """What a bot printed (head only, `truncated` if cut) and the traceback of its crash, for its owner."""
 
@@ -54,7 +60,7 @@ class Agent(Protocol):
     def start(self) -> None:
         """Begin to start the bot, without waiting. Raises InfrastructureError for our own failure."""
 
-    def wait_ready(self, limits: Limits) -> int | Failure:
+    def wait_ready(self, limits: Limits) -> int | Declined | Failure:
         """Wait until the bot has been imported and has made its strategy: the CPU microseconds it cost."""
 
     def begin_game(self, info: GameInfo) -> None:
