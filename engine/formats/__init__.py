@@ -1,0 +1,50 @@
+"""Tournament formats, one a module behind the protocol of `engine.formats.base`.
+
+A format pairs frozen values and ranks them. It knows no games, bots, databases or clocks, and no
+other format.
+"""
+
+from __future__ import annotations
+
+from engine.errors import FormatError
+from engine.formats.base import (
+    DecidedBy,
+    Format,
+    FormatOption,
+    FormatOptions,
+    Pairing,
+    PairingResult,
+    Round,
+    SeededEntrant,
+    StageView,
+    forfeit_outcome,
+    void_result,
+)
+
+FORMATS: dict[str, Format] = {}
+"""Every format by its name."""
+
+
+def get_format(name: str) -> Format:
+    """The format called `name`. Raises FormatError, naming the known ones."""
+    try:
+        return FORMATS[name]
+    except KeyError:
+        raise FormatError(f"there is no format {name!r}; there are: {', '.join(FORMATS)}") from None
+
+
+__all__ = [
+    "FORMATS",
+    "DecidedBy",
+    "Format",
+    "FormatOption",
+    "FormatOptions",
+    "Pairing",
+    "PairingResult",
+    "Round",
+    "SeededEntrant",
+    "StageView",
+    "forfeit_outcome",
+    "get_format",
+    "void_result",
+]
