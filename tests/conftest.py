@@ -1,0 +1,104 @@
+"""What all tests share: which of them this machine can run, and that none is skipped unseen.
+
+A test marked `sandbox`, `stack` or `browser` is skipped where that is missing, and says why. With
+``ARENA_REQUIRE_ALL=1``, as in CI, a skip is a failure.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+
+import pytest
+
+REQUIRE_ALL = os.environ.get("ARENA_REQUIRE_ALL") == "1"
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
+
+
+@functools.cache
+def missing_sandbox() -> str | None:
+    """Why bots cannot be held on this machine; None if they can."""
+    from engine.errors import SandboxUnavailableError
+    from engine.sandbox.probe import require_sandbox
+
+    try:
+        require_sandbox()
+    except SandboxUnavailableError as error:
+        return f"no sandbox on this machine: {error}"
+    return None
+
+
+@functools.cache
+def missing_stack() -> str | None:
+    """Why the embedded stack cannot start on this machine; None if it can."""
+    from tournament.operations.broker import BrokerUnavailableError, find_server
+
+    try:
+        find_server()
+    except BrokerUnavailableError as error:
+        return str(error)
+    return None
+
+
+@functools.cache
+def chromium() -> str | None:
+    """The system's Chromium."""
+    return next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+
+
+def missing_browser() -> str | None:
+    """Why pages cannot be tried in a browser on this machine; None if they can."""
+    return None if chromium() else "no Chromium on this machine: apt install chromium"
+
+
+NEEDS = {"sandbox": missing_sandbox, "stack": missing_stack, "browser": missing_browser}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker, missing in NEEDS.items():
+        if item.get_closest_marker(marker):
+            reason = missing()
+            if reason:
+                pytest.skip(reason)
+
+
+def refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Turn a skip into a failure, its reason kept."""
+    if report.skipped and not hasattr(report, "wasxfail"):
+        where = report.longrepr
+        reason = where[2] if isinstance(where, tuple) else str(where)
+        report.outcome = "failed"
+        report.longrepr = f"{reason}\n(ARENA_REQUIRE_ALL=1: no test may be skipped here)"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if REQUIRE_ALL:
+        refuse_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    report = yield
+    if REQUIRE_ALL:
+        refuse_skip(report)
+    return report
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict) -> dict:
+    """Playwright drives the system's Chromium; none is downloaded."""
+    return {**browser_type_launch_args, "executable_path": chromium(), "args": CHROMIUM_FLAGS}

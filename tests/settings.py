@@ -1,0 +1,22 @@
+"""The site's settings, in a home that goes away with the process, and a broker that leads nowhere.
+
+Every process of a test run (each xdist worker is one) has a home of its own. Tests of the whole stack
+start processes with the real settings instead.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+
+os.environ["ARENA_HOME"] = tempfile.mkdtemp(prefix="arena-test-")
+os.environ["ARENA_BROKER_URL"] = "memory://"
+for _name in ("ARENA_DATABASE", "ARENA_DEBUG", "ARENA_TRUST_BOTS", "ARENA_HTTPS"):
+    os.environ.pop(_name, None)
+atexit.register(shutil.rmtree, os.environ["ARENA_HOME"], ignore_errors=True)
+
+from tournament.settings import *  # noqa: E402, F403 - the home has to be set before
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

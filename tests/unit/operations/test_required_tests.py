@@ -1,0 +1,41 @@
+"""A test that is skipped is seen, and where all are required it fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+CONFTEST = (Path(__file__).parents[2] / "conftest.py").read_text()
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A project with our conftest, and tests that are skipped in each of the usual ways."""
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile(
+        test_marked="import pytest\n@pytest.mark.skip(reason='later')\ndef test_it(): pass",
+        test_called="import pytest\ndef test_it(): pytest.skip('not here')",
+        test_module="import pytest\npytest.importorskip('no_such_module_anywhere')",
+        test_expected="import pytest\n@pytest.mark.xfail(reason='known')\ndef test_it(): assert 0",
+    )
+    return pytester
+
+
+def run(project: pytest.Pytester) -> pytest.RunResult:
+    return project.runpytest_subprocess(
+        "-p", "no:django", "-p", "no:playwright", "-p", "no:base_url"
+    )
+
+
+def test_skips_are_allowed_on_a_developers_machine(project, monkeypatch):
+    monkeypatch.delenv("ARENA_REQUIRE_ALL", raising=False)
+    run(project).assert_outcomes(skipped=3, xfailed=1)
+
+
+def test_every_kind_of_skip_fails_where_all_are_required(project, monkeypatch):
+    monkeypatch.setenv("ARENA_REQUIRE_ALL", "1")
+    result = run(project)
+    result.assert_outcomes(failed=2, errors=1, xfailed=1)
+    result.stdout.fnmatch_lines(["*not here*"])
