@@ -1,0 +1,525 @@
+"""Tournaments and all that is in them: fields, constraints, questions about one row."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from tournament.leaderboards.models import PoolKind
+from tournament.players.models import Bot, BotVersion
+from tournament.store.leases import LeaseFields
+from tournament.store.states import Transitions
+
+RULES_VERSION = "arena-rules/1"
+"""The rules of games, records and deals that this code plays; a worker plays only what it serves."""
+
+
+class TournamentState(models.TextChoices):
+    """Where a tournament stands."""
+
+    DRAFT = "draft", "being prepared"
+    OPEN = "open", "open for entries"
+    CLOSED = "closed", "entries closed"
+    RUNNING = "running", "being played"
+    FINISHED = "finished", "finished"
+    CANCELLED = "cancelled", "cancelled"
+
+
+TOURNAMENT_TRANSITIONS = Transitions(
+    {
+        TournamentState.DRAFT: (TournamentState.OPEN, TournamentState.CANCELLED),
+        TournamentState.OPEN: (TournamentState.CLOSED, TournamentState.CANCELLED),
+        TournamentState.CLOSED: (TournamentState.RUNNING, TournamentState.CANCELLED),
+        TournamentState.RUNNING: (TournamentState.FINISHED, TournamentState.CANCELLED),
+        TournamentState.FINISHED: (),
+        TournamentState.CANCELLED: (),
+    }
+)
+
+
+class PublishPolicy(models.TextChoices):
+    """When the records of finished matches are for everybody."""
+
+    AT_ONCE = "at_once", "as soon as a match is finished"
+    AT_END = "at_end", "when the tournament has ended"
+
+
+class Tournament(models.Model):
+    """A tournament from its announcement to its final standings."""
+
+    slug = models.SlugField(max_length=60, unique=True)
+    """Its public id, also the one that deals are derived from; never changed."""
+    name = models.CharField(max_length=100)
+    description = models.TextField(blank=True)
+    organiser = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="tournaments"
+    )
+    game = models.CharField(max_length=20)
+    kind = models.CharField(max_length=4, choices=PoolKind.choices)
+    opens_at = models.DateTimeField()
+    closes_at = models.DateTimeField()
+    starts_at = models.DateTimeField()
+    state = models.CharField(
+        max_length=10,
+        choices=TournamentState.choices,
+        default=TournamentState.DRAFT,
+        editable=False,
+    )
+    paused_reason = models.CharField(max_length=500, blank=True, editable=False)
+    """Not empty: no match of it begins until it is resumed."""
+    weight = models.PositiveSmallIntegerField(default=1)
+    """Its share of the workers beside that of other tournaments."""
+    cap = models.PositiveIntegerField(null=True, blank=True)
+    """The most matches of it that may be in flight at once."""
+    rated = models.BooleanField(default=True)
+    rules_version = models.CharField(max_length=30, default=RULES_VERSION, editable=False)
+    commitment = models.CharField(max_length=64, blank=True, editable=False)
+    """Published before registration opens: it binds the organiser to the secret."""
+    pub = models.TextField(blank=True, editable=False)
+    """Canonical JSON, published at the close: the scheduled close and the sorted [bot, wheel hash] list."""
+    published_at = models.CharField(
+        max_length=8, choices=PublishPolicy.choices, default=PublishPolicy.AT_ONCE
+    )
+    """When its records are for everybody."""
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    finished_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="tournament_state_known", condition=Q(state__in=TournamentState.values)
+            ),
+            models.CheckConstraint(
+                name="tournament_kind_known", condition=Q(kind__in=PoolKind.values)
+            ),
+            models.CheckConstraint(
+                name="tournament_policy_known", condition=Q(published_at__in=PublishPolicy.values)
+            ),
+            models.CheckConstraint(
+                name="tournament_times_in_order",
+                condition=Q(opens_at__lt=F("closes_at")) & Q(closes_at__lte=F("starts_at")),
+            ),
+            models.CheckConstraint(name="tournament_weight_positive", condition=Q(weight__gte=1)),
+            models.CheckConstraint(
+                name="tournament_committed_when_open",
+                condition=Q(state__in=[TournamentState.DRAFT, TournamentState.CANCELLED])
+                | ~Q(commitment=""),
+            ),
+            models.CheckConstraint(
+                name="tournament_sealed_when_running",
+                condition=~Q(state__in=[TournamentState.RUNNING, TournamentState.FINISHED])
+                | ~Q(pub=""),
+            ),
+        ]
+        indexes = [models.Index("state", "starts_at", name="tournament_due")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether no match of it may begin."""
+        return bool(self.paused_reason)
+
+
+class TournamentSecret(models.Model):
+    """The 32 random bytes all deals follow from. In no admin, export or log."""
+
+    tournament = models.OneToOneField(
+        Tournament, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    secret = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"the secret of {self.tournament_id}"
+
+
+class Stage(models.Model):
+    """One format run over a set of entrants; its values are validated engine structs, frozen at the open."""
+
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="stages")
+    index = models.PositiveSmallIntegerField()
+    format = models.CharField(max_length=30)
+    options = models.JSONField(default=dict)
+    ruleset = models.JSONField()
+    contest = models.JSONField()
+    time_control = models.JSONField()
+
+    class Meta:
+        ordering = ("tournament", "index")
+        constraints = [
+            models.UniqueConstraint("tournament", "index", name="stage_index_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tournament_id}, stage {self.index}: {self.format}"
+
+
+class EntrantState(models.TextChoices):
+    """Whether an entrant still plays."""
+
+    ACTIVE = "active", "plays"
+    WITHDRAWN = "withdrawn", "withdrawn"
+    DISQUALIFIED = "disqualified", "disqualified"
+
+
+ENTRANT_TRANSITIONS = Transitions(
+    {
+        EntrantState.ACTIVE: (EntrantState.WITHDRAWN, EntrantState.DISQUALIFIED),
+        EntrantState.WITHDRAWN: (EntrantState.ACTIVE,),
+        EntrantState.DISQUALIFIED: (EntrantState.ACTIVE,),
+    }
+)
+
+
+class Entrant(models.Model):
+    """A bot (or a pair of them) in a tournament."""
+
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="entrants")
+    name = models.CharField(max_length=80)
+    seed = models.PositiveIntegerField(null=True, blank=True, editable=False)
+    """1 is the strongest; given at the start, none for who does not take part."""
+    state = models.CharField(
+        max_length=12, choices=EntrantState.choices, default=EntrantState.ACTIVE, editable=False
+    )
+    reason = models.CharField(max_length=300, blank=True)
+    """Why it does not play."""
+    place = models.PositiveIntegerField(null=True, blank=True, editable=False)
+    """Its final place; ties share the better one."""
+    entered_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("tournament", "name", name="entrant_name_unique"),
+            models.UniqueConstraint("tournament", "seed", name="entrant_seed_unique"),
+            models.CheckConstraint(
+                name="entrant_state_known", condition=Q(state__in=EntrantState.values)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class EntrantBot(models.Model):
+    """A bot of an entrant; its version is frozen when the tournament closes."""
+
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="+")
+    entrant = models.ForeignKey(Entrant, on_delete=models.CASCADE, related_name="bots")
+    position = models.PositiveSmallIntegerField(default=0)
+    """Among the entrant's seats: 0, or 0 and 1 in a pair."""
+    bot = models.ForeignKey(Bot, on_delete=models.PROTECT, related_name="entries")
+    version = models.ForeignKey(
+        BotVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="entries"
+    )
+
+    class Meta:
+        ordering = ("entrant", "position")
+        constraints = [
+            models.UniqueConstraint("entrant", "position", name="entrantbot_position_unique"),
+            models.UniqueConstraint("tournament", "bot", name="entrantbot_bot_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.entrant_id}/{self.position}"
+
+
+class RoundState(models.TextChoices):
+    """Where a round stands."""
+
+    PENDING = "pending", "not begun"
+    OPEN = "open", "being played"
+    COMPLETE = "complete", "complete"
+
+
+ROUND_TRANSITIONS = Transitions(
+    {
+        RoundState.PENDING: (RoundState.OPEN,),
+        RoundState.OPEN: (RoundState.COMPLETE,),
+        RoundState.COMPLETE: (),
+    }
+)
+
+
+class Round(models.Model):
+    """Pairings that are played at the same time. A published round is never computed again."""
+
+    stage = models.ForeignKey(Stage, on_delete=models.CASCADE, related_name="rounds")
+    index = models.PositiveIntegerField()
+    """From 1."""
+    name = models.CharField(max_length=60, blank=True)
+    state = models.CharField(
+        max_length=8, choices=RoundState.choices, default=RoundState.PENDING, editable=False
+    )
+    opened_at = models.DateTimeField(null=True, editable=False)
+    completed_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ("stage", "index")
+        constraints = [
+            models.UniqueConstraint("stage", "index", name="round_index_unique"),
+            models.CheckConstraint(
+                name="round_state_known", condition=Q(state__in=RoundState.values)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.stage_id}, round {self.index}"
+
+
+class DecidedBy(models.TextChoices):
+    """What decided a pairing."""
+
+    MATCH = "match", "the match"
+    BYE = "bye", "a bye"
+    LOT = "lot", "the lot, after a draw"
+    SEED = "seed", "the better seed, after a double forfeit"
+    FORFEIT = "forfeit", "a forfeit"
+    WALKOVER = "walkover", "the absence of the other"
+
+
+class Pairing(models.Model):
+    """Entrants that meet in a round, or the one that has a bye."""
+
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="pairings")
+    round = models.ForeignKey(Round, on_delete=models.CASCADE, related_name="pairings")
+    key = models.CharField(max_length=40)
+    """The match key, as in ``SE/R1/M3``."""
+    slot = models.PositiveIntegerField()
+    is_bye = models.BooleanField(default=False)
+    decided_by = models.CharField(
+        max_length=8, choices=DecidedBy.choices, blank=True, default="", editable=False
+    )
+    """Empty until it is decided."""
+
+    class Meta:
+        ordering = ("round", "slot")
+        constraints = [
+            models.UniqueConstraint("tournament", "key", name="pairing_key_unique"),
+            models.UniqueConstraint("round", "slot", name="pairing_slot_unique"),
+            models.CheckConstraint(
+                name="pairing_decision_known", condition=Q(decided_by__in=["", *DecidedBy.values])
+            ),
+            models.CheckConstraint(
+                name="pairing_bye_decided_by_bye",
+                condition=Q(is_bye=True, decided_by=DecidedBy.BYE)
+                | Q(is_bye=False) & ~Q(decided_by=DecidedBy.BYE),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class PairingEntrant(models.Model):
+    """An entrant's part in a pairing and what came of it."""
+
+    pairing = models.ForeignKey(Pairing, on_delete=models.CASCADE, related_name="entrants")
+    index = models.PositiveSmallIntegerField()
+    """As in the record's `entrants`."""
+    entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="pairings")
+    score = models.FloatField(null=True, blank=True)
+    """What counts in the standings: 1, ½, 0 (pods: the share of beaten opponents)."""
+    points = models.IntegerField(null=True, blank=True)
+    """The record's points."""
+    place = models.PositiveSmallIntegerField(null=True, blank=True)
+    advances = models.BooleanField(null=True, blank=True)
+    """Whether it goes on; unknown until decided."""
+
+    class Meta:
+        ordering = ("pairing", "index")
+        constraints = [
+            models.UniqueConstraint("pairing", "index", name="pairingentrant_index_unique"),
+            models.UniqueConstraint("pairing", "entrant", name="pairingentrant_entrant_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pairing_id}/{self.index}"
+
+
+class MatchState(models.TextChoices):
+    """Where a match stands."""
+
+    PENDING = "pending", "waiting"
+    QUEUED = "queued", "in the queue"
+    RUNNING = "running", "being played"
+    FINISHED = "finished", "finished"
+    CANCELLED = "cancelled", "cancelled"
+    STUCK = "stuck", "could not be played: waits for an operator"
+
+
+MATCH_TRANSITIONS = Transitions(
+    {
+        MatchState.PENDING: (
+            MatchState.QUEUED,
+            MatchState.RUNNING,
+            MatchState.FINISHED,
+            MatchState.CANCELLED,
+        ),
+        MatchState.QUEUED: (
+            MatchState.PENDING,
+            MatchState.RUNNING,
+            MatchState.FINISHED,
+            MatchState.CANCELLED,
+        ),
+        MatchState.RUNNING: (
+            MatchState.FINISHED,
+            MatchState.PENDING,
+            MatchState.STUCK,
+            MatchState.CANCELLED,
+        ),
+        MatchState.STUCK: (MatchState.PENDING, MatchState.FINISHED, MatchState.CANCELLED),
+        MatchState.FINISHED: (),
+        MatchState.CANCELLED: (),
+    }
+)
+IN_FLIGHT = (MatchState.QUEUED, MatchState.RUNNING)
+UNFINISHED = (MatchState.PENDING, *IN_FLIGHT, MatchState.STUCK)
+
+
+class Termination(models.TextChoices):
+    """What ended a match, as `engine.outcome.Termination`."""
+
+    COMPLETED = "completed", "played to its end"
+    ILLEGAL_ACTION = "illegal_action", "an illegal action"
+    TIME = "time", "out of time"
+    CRASH = "crash", "a crash"
+    PROTOCOL = "protocol", "a protocol violation"
+    MEMORY = "memory", "out of memory"
+    FORFEIT = "forfeit", "forfeited by the organiser's decision"
+
+
+class Match(LeaseFields):
+    """What a pairing plays. A match that we failed to play is this same row with one more attempt."""
+
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="matches")
+    """The pairing's; here too, so that dispatch finds a tournament's waiting matches by an index."""
+    pairing = models.OneToOneField(Pairing, on_delete=models.CASCADE, related_name="match")
+    state = models.CharField(
+        max_length=10, choices=MatchState.choices, default=MatchState.PENDING, editable=False
+    )
+    rated = models.BooleanField(default=True, editable=False)
+    termination = models.CharField(
+        max_length=14, choices=Termination.choices, blank=True, default="", editable=False
+    )
+    record_sha256 = models.CharField(max_length=64, blank=True, default="", editable=False)
+    digest = models.CharField(max_length=71, blank=True, default="", editable=False)
+    wall_ms = models.PositiveIntegerField(null=True, editable=False)
+    """How long it took; what blocks of matches are sized by."""
+    finished_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="match_state_known", condition=Q(state__in=MatchState.values)
+            ),
+            models.CheckConstraint(
+                name="match_termination_known",
+                condition=Q(termination__in=["", *Termination.values]),
+            ),
+            models.CheckConstraint(
+                name="match_finished_has_termination",
+                condition=Q(state=MatchState.FINISHED, finished_at__isnull=False)
+                & ~Q(termination="")
+                | ~Q(state=MatchState.FINISHED) & Q(termination="", finished_at__isnull=True),
+            ),
+            models.CheckConstraint(
+                name="match_finished_has_record",
+                condition=~Q(state=MatchState.FINISHED)
+                | Q(termination=Termination.FORFEIT)
+                | ~Q(record_sha256="") & ~Q(digest=""),
+            ),
+            models.CheckConstraint(
+                name="match_running_is_leased",
+                condition=~Q(state=MatchState.RUNNING)
+                | Q(lease_until__isnull=False) & ~Q(lease_owner=""),
+            ),
+        ]
+        indexes = [
+            models.Index("state", "run_after", name="match_due"),
+            models.Index("lease_until", name="match_lease"),
+            models.Index("tournament", "state", "id", name="match_of_tournament"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tournament_id}: {self.pairing_id}"
+
+
+class AttemptEnding(models.TextChoices):
+    """How an attempt ended."""
+
+    RUNNING = "running", "not yet"
+    RECORDED = "recorded", "with a result"
+    FAILED = "failed", "by a failure of our own"
+    LOST = "lost", "its worker showed no sign of life"
+    RELEASED = "released", "given back by a worker that was told to stop"
+    CANCELLED = "cancelled", "by a cancellation"
+
+
+class Attempt(models.Model):
+    """One try to play a match: who, when, and how it ended."""
+
+    match = models.ForeignKey(Match, on_delete=models.CASCADE, related_name="tries")
+    fence = models.PositiveIntegerField()
+    worker = models.CharField(max_length=100)
+    started_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True)
+    ending = models.CharField(
+        max_length=10, choices=AttemptEnding.choices, default=AttemptEnding.RUNNING
+    )
+    detail = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("match", "fence")
+        constraints = [
+            models.UniqueConstraint("match", "fence", name="attempt_fence_unique"),
+            models.CheckConstraint(
+                name="attempt_ending_known", condition=Q(ending__in=AttemptEnding.values)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.match_id}, attempt {self.fence}"
+
+
+class Series(models.Model):
+    """Tournaments that come again and again, all made from one template."""
+
+    name = models.CharField(max_length=60)
+    slug = models.SlugField(max_length=40, unique=True)
+    organiser = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="series"
+    )
+    rule = models.JSONField()
+    """``{"weekdays": [0 … 6], "at": "HH:MM"}``: Monday is 0; the time is the start, in `time_zone`."""
+    time_zone = models.CharField(max_length=64, default="UTC")
+    template = models.JSONField()
+    """What `services.create_tournament` takes, without the times; and for how long it is open."""
+    is_active = models.BooleanField(default=True)
+
+    class Meta:
+        verbose_name_plural = "series"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SeriesSlot(models.Model):
+    """A start time of a series that has got its tournament."""
+
+    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="slots")
+    slot_utc = models.DateTimeField()
+    tournament = models.OneToOneField(
+        Tournament, on_delete=models.SET_NULL, null=True, related_name="slot"
+    )
+
+    class Meta:
+        ordering = ("series", "slot_utc")
+        constraints = [
+            models.UniqueConstraint("series", "slot_utc", name="seriesslot_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.series_id} at {self.slot_utc}"

@@ -1,0 +1,187 @@
+"""Players, tokens, bots and their versions: fields, constraints, questions about one row."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractUser
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower, Now
+
+from tournament.store.leases import LeaseFields
+from tournament.store.states import Transitions
+
+HOUSE = "house"
+"""The account that owns the reference bots."""
+
+
+class Player(AbstractUser):
+    """A person with an account. Records, bundles and logs never name players, only bots."""
+
+    slug = models.SlugField(max_length=60, unique=True)
+    """Their place in addresses."""
+    time_zone = models.CharField(max_length=64, default="UTC")
+    """An IANA name; times are shown in it."""
+
+    def __str__(self) -> str:
+        return self.username
+
+
+class TokenScope(models.TextChoices):
+    """What a token allows."""
+
+    READ = "read", "read what its player may see"
+    SUBMIT = "submit", "also submit bots and enter tournaments"
+
+
+class ApiToken(models.Model):
+    """A key for programs, sent as ``Bearer PREFIX.SECRET``; only the secret's hash is kept."""
+
+    player = models.ForeignKey(Player, on_delete=models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=60, blank=True)
+    prefix = models.CharField(max_length=12, unique=True)
+    sha256 = models.CharField(max_length=64)
+    scope = models.CharField(max_length=10, choices=TokenScope.choices, default=TokenScope.READ)
+    created_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="apitoken_scope_known", condition=Q(scope__in=TokenScope.values)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.prefix
+
+
+class Bot(models.Model):
+    """A name under which versions are submitted."""
+
+    owner = models.ForeignKey(Player, on_delete=models.PROTECT, related_name="bots")
+    name = models.CharField(max_length=32, validators=[RegexValidator(r"^[a-z][a-z0-9_-]{1,31}$")])
+    paused_reason = models.CharField(max_length=200, blank=True)
+    """Not empty: it enters nothing and its waiting entries are not played until it is lifted."""
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(Lower("name"), name="bot_name_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class VersionState(models.TextChoices):
+    """Where a version stands, from upload to retirement."""
+
+    SUBMITTED = "submitted", "waiting to be checked"
+    QUEUED = "queued", "in the queue to be checked"
+    RUNNING = "running", "being checked"
+    ACCEPTED = "accepted", "accepted"
+    REJECTED = "rejected", "rejected"
+    STUCK = "stuck", "could not be checked: waits for an operator"
+    QUARANTINED = "quarantined", "set aside by staff"
+    WITHDRAWN = "withdrawn", "withdrawn by its owner"
+
+
+VERSION_TRANSITIONS = Transitions(
+    {
+        VersionState.SUBMITTED: (VersionState.QUEUED, VersionState.RUNNING, VersionState.WITHDRAWN),
+        VersionState.QUEUED: (
+            VersionState.RUNNING,
+            VersionState.SUBMITTED,
+            VersionState.WITHDRAWN,
+        ),
+        VersionState.RUNNING: (
+            VersionState.ACCEPTED,
+            VersionState.REJECTED,
+            VersionState.SUBMITTED,
+            VersionState.STUCK,
+            VersionState.WITHDRAWN,
+        ),
+        VersionState.STUCK: (VersionState.SUBMITTED, VersionState.WITHDRAWN),
+        VersionState.ACCEPTED: (VersionState.QUARANTINED, VersionState.WITHDRAWN),
+        VersionState.QUARANTINED: (VersionState.ACCEPTED, VersionState.WITHDRAWN),
+        VersionState.REJECTED: (VersionState.WITHDRAWN,),
+        VersionState.WITHDRAWN: (),
+    }
+)
+UNDECIDED = (
+    VersionState.SUBMITTED,
+    VersionState.QUEUED,
+    VersionState.RUNNING,
+    VersionState.STUCK,
+)
+"""States in which nobody knows yet whether the version will be accepted."""
+
+
+class BotVersion(LeaseFields):
+    """One submitted wheel of a bot. The row is the request to check it."""
+
+    bot = models.ForeignKey(Bot, on_delete=models.PROTECT, related_name="versions")
+    version = models.CharField(max_length=64)
+    wheel_sha256 = models.CharField(max_length=64, editable=False)
+    state = models.CharField(
+        max_length=12,
+        choices=VersionState.choices,
+        default=VersionState.SUBMITTED,
+        editable=False,
+    )
+    summary = models.CharField(max_length=300, blank=True)
+    """The wheel's own one-line description."""
+    reason = models.TextField(blank=True)
+    """Why it was rejected, set aside or is stuck."""
+    log_sha256 = models.CharField(max_length=64, blank=True, editable=False)
+    """The blob of what it printed while it was checked; for its owner only."""
+    parent = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="children"
+    )
+    """The version that it follows; its rating starts from there."""
+    uploaded_at = models.DateTimeField(db_default=Now(), editable=False)
+    decided_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("bot", "version", name="botversion_version_unique"),
+            models.UniqueConstraint("bot", "wheel_sha256", name="botversion_wheel_unique"),
+            models.CheckConstraint(
+                name="botversion_state_known", condition=Q(state__in=VersionState.values)
+            ),
+            models.CheckConstraint(
+                name="botversion_running_is_leased",
+                condition=~Q(state=VersionState.RUNNING)
+                | Q(lease_until__isnull=False) & ~Q(lease_owner=""),
+            ),
+        ]
+        indexes = [
+            models.Index("state", "run_after", name="botversion_due"),
+            models.Index("lease_until", name="botversion_lease"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.bot.name} {self.version}"
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether it is not known yet if the version will be accepted."""
+        return self.state in UNDECIDED
+
+
+class VersionGame(models.Model):
+    """A game that a version was accepted for, and what of it: numbers of players, values of options."""
+
+    version = models.ForeignKey(BotVersion, on_delete=models.CASCADE, related_name="games")
+    game = models.CharField(max_length=20)
+    options = models.JSONField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("version", "game", name="versiongame_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.version_id}: {self.game}"

@@ -1,0 +1,280 @@
+"""The settings of a site, all of them: what differs between sites comes from the environment.
+
+=======================  =========================================================================
+ARENA_HOME               folder of all that the site keeps (database, blobs, secrets); by default
+                         ``domino-arena`` in the user's data folder
+ARENA_DATABASE           ``postgresql://user:password@host:port/name``; by default SQLite in the home
+ARENA_BROKER_URL         Celery's broker; ``manage.py up`` brings its own
+ARENA_SECRET_KEY_FILE    file with Django's secret key; by default made in the home on first use
+ARENA_ALLOWED_HOSTS      host names the site answers to, comma separated; by default localhost only
+ARENA_HTTPS              1: the site stands behind TLS (secure cookies, trusted ``X-Forwarded-Proto``)
+ARENA_ADMIN              ``plain``: Django's own admin instead of Unfold's
+ARENA_WORKER_SLOTS       how many matches the workers of the site can play at once; bounds what is in flight
+ARENA_TRUST_BOTS         1: play bots without a sandbox; such matches are never rated
+ARENA_LOG_LEVEL          by default INFO
+ARENA_DEBUG              1: Django's debug mode, for developers of the site only
+=======================  =========================================================================
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def _flag(name: str) -> bool:
+    value = os.environ.get(name, "0")
+    if value not in {"0", "1", ""}:
+        raise ImproperlyConfigured(f"{name} is {value!r}; set it to 1 or 0")
+    return value == "1"
+
+
+def _positive(name: str, default: int) -> int:
+    value = os.environ.get(name) or str(default)
+    if not value.isdecimal() or int(value) < 1:
+        raise ImproperlyConfigured(f"{name} is {value!r}; set it to a number from 1")
+    return int(value)
+
+
+def _home() -> Path:
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    home = Path(os.environ.get("ARENA_HOME") or Path(data) / "domino-arena").absolute()
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return home
+
+
+def _secret_key(path: Path) -> str:
+    """The key in `path`; made there, readable for the owner alone, if there is none yet."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        key = path.read_text(encoding="ascii").strip()
+        if len(key) < 32:
+            raise ImproperlyConfigured(
+                f"{path} holds no secret key of at least 32 characters; delete it to have one made"
+            ) from None
+        return key
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        key = secrets.token_urlsafe(48)
+        file.write(key + "\n")
+    return key
+
+
+def _database(address: str | None, home: Path) -> dict[str, Any]:
+    if not address:
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": home / "arena.sqlite3",
+            "OPTIONS": {
+                "timeout": 20,
+                "transaction_mode": "IMMEDIATE",
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+            },
+            "TEST": {"NAME": home / "test.sqlite3"},
+        }
+    parts = urlsplit(address)
+    if parts.scheme not in {"postgres", "postgresql"} or not parts.path.strip("/"):
+        raise ImproperlyConfigured(
+            "ARENA_DATABASE must look like postgresql://user:password@host:port/name"
+        )
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": parts.port or "",
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"connect_timeout": 5},
+    }
+
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+ARENA_HOME = _home()
+
+# --- what a site is ---------------------------------------------------------------------------
+
+DEBUG = _flag("ARENA_DEBUG")
+SECRET_KEY = _secret_key(Path(os.environ.get("ARENA_SECRET_KEY_FILE") or ARENA_HOME / "secret_key"))
+ALLOWED_HOSTS = [
+    host.strip()
+    for host in (os.environ.get("ARENA_ALLOWED_HOSTS") or "localhost,127.0.0.1,[::1]").split(",")
+    if host.strip()
+]
+ROOT_URLCONF = "tournament.urls"
+WSGI_APPLICATION = "tournament.wsgi.application"
+AUTH_USER_MODEL = "players.Player"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+USE_UNFOLD = os.environ.get("ARENA_ADMIN", "unfold") != "plain"
+
+INSTALLED_APPS = [
+    *(["unfold", "unfold.contrib.filters"] if USE_UNFOLD else []),
+    "tournament.store",
+    "tournament.players",
+    "tournament.leaderboards",
+    "tournament.competitions",
+    "tournament.web",
+    "tournament.operations",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.humanize",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "ninja",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "tournament" / "web" / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+LANGUAGE_CODE = "en"
+USE_I18N = False
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+# --- what it keeps ----------------------------------------------------------------------------
+
+DATABASES = {"default": _database(os.environ.get("ARENA_DATABASE"), ARENA_HOME)}
+
+STATIC_URL = "static/"
+STATIC_ROOT = ARENA_HOME / "static"
+STATIC_ROOT.mkdir(mode=0o700, exist_ok=True)
+WHITENOISE_USE_FINDERS = True
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "blobs": {
+        "BACKEND": "tournament.store.storage.BlobStorage",
+        "OPTIONS": {"location": str(ARENA_HOME / "blobs")},
+    },
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+WHEEL_CACHE = ARENA_HOME / "wheels"
+"""Unpacked wheels, each in a folder named by its hash; may be deleted whenever no worker runs."""
+WHEEL_MAX_BYTES = 5 * 1024 * 1024
+DATA_UPLOAD_MAX_MEMORY_SIZE = WHEEL_MAX_BYTES + 256 * 1024
+FILE_UPLOAD_MAX_MEMORY_SIZE = WHEEL_MAX_BYTES
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
+FILE_UPLOAD_PERMISSIONS = 0o600
+
+# --- who may come in --------------------------------------------------------------------------
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/"
+
+HTTPS = _flag("ARENA_HTTPS")
+SESSION_COOKIE_SECURE = HTTPS
+CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+if HTTPS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_SSL_REDIRECT = True
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^metrics$"]
+    SECURE_HSTS_SECONDS = 31_536_000
+    CSRF_TRUSTED_ORIGINS = [
+        f"https://{'*' if host.startswith('.') else ''}{host}"
+        for host in ALLOWED_HOSTS
+        if host != "*"
+    ]
+
+# --- what it plays ----------------------------------------------------------------------------
+
+ARENA_WORKER_SLOTS = _positive("ARENA_WORKER_SLOTS", 2)
+ARENA_TRUST_BOTS = _flag("ARENA_TRUST_BOTS")
+ARENA_LEASE_SECONDS = _positive("ARENA_LEASE_SECONDS", 30)
+"""How long a claim holds without a sign of life; a play prolongs it while it goes on."""
+
+CELERY_BROKER_URL = os.environ.get("ARENA_BROKER_URL") or "redis://localhost:6379/0"
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # Above the hard limit of a block; a killed worker's message is back after some 6 s.
+    "visibility_timeout": 900,
+    "unacked_restore_interval": 5,
+    "unacked_restore_throttle": 1,
+    "health_check_interval": 10,
+    # Publishing gives up after 2 s: dispatch mends what was not sent.
+    "socket_timeout": 2,
+    "socket_connect_timeout": 2,
+    "retry_on_timeout": False,
+    "max_retries": 1,
+}
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_STORE_ERRORS_EVEN_IF_IGNORED = False
+CELERY_TASK_DEFAULT_QUEUE = "control"
+CELERY_TASK_ROUTES = {
+    "tournament.dispatch": {"queue": "control"},
+    "tournament.validate": {"queue": "validation"},
+    "tournament.play_matches": {"queue": "matches"},
+}
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_TIME_LIMIT = 840
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 10.0
+CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = False
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 1000
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE_FILENAME = str(ARENA_HOME / "beat-schedule")
+CELERY_BEAT_SCHEDULE = {"dispatch": {"task": "tournament.dispatch", "schedule": 1.0}}
+
+# --- what it says -----------------------------------------------------------------------------
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(process)d: %(message)s"}
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": os.environ.get("ARENA_LOG_LEVEL") or "INFO"},
+}

@@ -1,0 +1,63 @@
+"""Put and read blobs, and beat pulses."""
+
+from __future__ import annotations
+
+import hashlib
+
+from django.core.files.base import ContentFile
+from django.core.files.storage import Storage, storages
+from django.db import transaction
+from django.db.models.functions import Now
+
+from tournament.store.clock import in_seconds
+from tournament.store.errors import BlobDamagedError, BlobMissingError
+from tournament.store.models import Pulse
+
+
+def put_blob(data: bytes) -> str:
+    """Keep `data` and return its SHA-256 in hex. Call it before the row that names the blob is written."""
+    sha256 = hashlib.sha256(data).hexdigest()
+    name = _name(sha256)
+    storage = _storage()
+    if not storage.exists(name):
+        storage.save(name, ContentFile(data))
+    return sha256
+
+
+def read_blob(sha256: str) -> bytes:
+    """The bytes whose SHA-256 is `sha256`.
+
+    Raises BlobMissingError if there are none, BlobDamagedError if what is stored has another hash.
+    """
+    try:
+        with _storage().open(_name(sha256)) as file:
+            data: bytes = file.read()
+    except FileNotFoundError:
+        raise BlobMissingError(sha256) from None
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise BlobDamagedError(sha256)
+    return data
+
+
+def blob_exists(sha256: str) -> bool:
+    """Whether something is stored under this hash."""
+    return _storage().exists(_name(sha256))
+
+
+@transaction.atomic
+def beat(*, name: str, at_least_seconds: float = 0.0) -> bool:
+    """Note that `name` happens now; False if it did so less than `at_least_seconds` ago."""
+    _, created = Pulse.objects.get_or_create(name=name)
+    return created or bool(
+        Pulse.objects.filter(name=name, at__lte=in_seconds(-at_least_seconds)).update(at=Now())
+    )
+
+
+def _storage() -> Storage:
+    return storages["blobs"]
+
+
+def _name(sha256: str) -> str:
+    if len(sha256) != 64 or not sha256.isalnum():
+        raise BlobMissingError(sha256)
+    return f"{sha256[:2]}/{sha256[2:]}"
