@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from engine.formats.base import SCORE_DENOMINATOR
 from tournament.leaderboards.models import PoolKind
 from tournament.players.models import Bot, BotVersion
 from tournament.store.leases import LeaseFields
@@ -79,7 +82,7 @@ class Tournament(models.Model):
     """Published before registration opens: it binds the organiser to the secret."""
     pub = models.TextField(blank=True, editable=False)
     """Canonical JSON, published at the close: the scheduled close and the sorted [bot, wheel hash] list."""
-    published_at = models.CharField(
+    records_public = models.CharField(
         max_length=8, choices=PublishPolicy.choices, default=PublishPolicy.AT_ONCE
     )
     """When its records are for everybody."""
@@ -95,7 +98,7 @@ class Tournament(models.Model):
                 name="tournament_kind_known", condition=Q(kind__in=PoolKind.values)
             ),
             models.CheckConstraint(
-                name="tournament_policy_known", condition=Q(published_at__in=PublishPolicy.values)
+                name="tournament_policy_known", condition=Q(records_public__in=PublishPolicy.values)
             ),
             models.CheckConstraint(
                 name="tournament_times_in_order",
@@ -249,7 +252,6 @@ class Round(models.Model):
     stage = models.ForeignKey(Stage, on_delete=models.CASCADE, related_name="rounds")
     index = models.PositiveIntegerField()
     """From 1."""
-    name = models.CharField(max_length=60, blank=True)
     state = models.CharField(
         max_length=8, choices=RoundState.choices, default=RoundState.PENDING, editable=False
     )
@@ -270,14 +272,16 @@ class Round(models.Model):
 
 
 class DecidedBy(models.TextChoices):
-    """What decided a pairing."""
+    """What decided a pairing, as `engine.formats.DecidedBy`."""
 
-    MATCH = "match", "the match"
+    PLAY = "play", "its match"
+    LOT = "lot", "the lot, after a tied match"
+    FAULT = "fault", "a bot's fault"
+    FORFEIT = "forfeit", "the organiser"
+    DOUBLE_FORFEIT = "double_forfeit", "a double forfeit"
+    WALKOVER = "walkover", "the absence of an entrant"
     BYE = "bye", "a bye"
-    LOT = "lot", "the lot, after a draw"
-    SEED = "seed", "the better seed, after a double forfeit"
-    FORFEIT = "forfeit", "a forfeit"
-    WALKOVER = "walkover", "the absence of the other"
+    VOID = "void", "annulled by the organiser"
 
 
 class Pairing(models.Model):
@@ -288,9 +292,10 @@ class Pairing(models.Model):
     key = models.CharField(max_length=40)
     """The match key, as in ``SE/R1/M3``."""
     slot = models.PositiveIntegerField()
+    """Its place in the round, from 1."""
     is_bye = models.BooleanField(default=False)
     decided_by = models.CharField(
-        max_length=8, choices=DecidedBy.choices, blank=True, default="", editable=False
+        max_length=14, choices=DecidedBy.choices, blank=True, default="", editable=False
     )
     """Empty until it is decided."""
 
@@ -320,13 +325,13 @@ class PairingEntrant(models.Model):
     index = models.PositiveSmallIntegerField()
     """As in the record's `entrants`."""
     entrant = models.ForeignKey(Entrant, on_delete=models.PROTECT, related_name="pairings")
-    score = models.FloatField(null=True, blank=True)
-    """What counts in the standings: 1, ½, 0 (pods: the share of beaten opponents)."""
-    points = models.IntegerField(null=True, blank=True)
+    score_twelfths = models.PositiveSmallIntegerField(null=True, editable=False)
+    """What the stage's table counts, in twelfths: 12, 6 or 0 between two."""
+    points = models.IntegerField(null=True, editable=False)
     """The record's points."""
-    place = models.PositiveSmallIntegerField(null=True, blank=True)
-    advances = models.BooleanField(null=True, blank=True)
-    """Whether it goes on; unknown until decided."""
+    place = models.PositiveSmallIntegerField(null=True, editable=False)
+    advances = models.BooleanField(null=True, editable=False)
+    """Whether it goes on, in a format that knocks out; unknown until decided."""
 
     class Meta:
         ordering = ("pairing", "index")
@@ -337,6 +342,13 @@ class PairingEntrant(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pairing_id}/{self.index}"
+
+    @property
+    def score(self) -> Fraction | None:
+        """What the stage's table counts: 1, ½ or 0 between two; None until decided."""
+        if self.score_twelfths is None:
+            return None
+        return Fraction(self.score_twelfths, SCORE_DENOMINATOR)
 
 
 class MatchState(models.TextChoices):
@@ -405,6 +417,8 @@ class Match(LeaseFields):
         max_length=14, choices=Termination.choices, blank=True, default="", editable=False
     )
     record_sha256 = models.CharField(max_length=64, blank=True, default="", editable=False)
+    logs_sha256 = models.CharField(max_length=64, blank=True, default="", editable=False)
+    """The blob of what its bots printed; each owner sees only the own bots' part."""
     digest = models.CharField(max_length=71, blank=True, default="", editable=False)
     wall_ms = models.PositiveIntegerField(null=True, editable=False)
     """How long it took; what blocks of matches are sized by."""
