@@ -6,13 +6,14 @@ no other game, no bot, no match: it deals one board, plays it, and says what a f
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
 
-from engine.errors import RulesetError
+from engine.errors import IllegalActionError, RulesetError
 from engine.shuffle import Stream
 from engine.tiles import Tile
 
@@ -145,6 +146,13 @@ class Game(ABC):
     ) -> tuple[int, ...] | None:
         """Places by side once the game is over after the deal `last`; None while it goes on."""
 
+    def apply_action(self, state: State, seat: int, action: Any) -> None:
+        """Play a typed action. Raises IllegalActionError, also if it is not that seat's turn."""
+        if seat != state.seat:
+            whose = "the deal is over" if state.is_over else f"it is the turn of seat {state.seat}"
+            raise IllegalActionError(f"seat {seat}: {action} ({whose})", ())
+        state.apply(self.encode(action))
+
     @abstractmethod
     def decode(self, code: int) -> Any:
         """The typed action of a code."""
@@ -189,8 +197,8 @@ def _check_value(game: str, option: Option, value: object) -> object:
         lowered = value.lower()
         if lowered in _WORDS and _WORDS[lowered] in option.choices:
             value = _WORDS[lowered]
-        elif lowered.lstrip("-").isdecimal() and lowered.isascii() and len(lowered) <= 18:
-            value = int(lowered)
+        elif re.fullmatch(r"-?[0-9]{1,18}", value):
+            value = int(value)
     if option.choices:
         for choice in option.choices:
             if type(choice) is type(value) and choice == value:
@@ -198,19 +206,19 @@ def _check_value(game: str, option: Option, value: object) -> object:
         allowed = ", ".join(_spell(choice) for choice in option.choices)
     else:
         low, high = option.minimum, option.maximum
-        if (
-            type(value) is int
-            and (low is None or value >= low)
-            and (high is None or value <= high)
-        ):
+        if type(value) is int and (low is None or value >= low) and (high is None or value <= high):
             return value
         allowed = f"an integer from {low}" + ("" if high is None else f" to {high}")
     raise RulesetError(
-        game, option.name, f"{option.name}={_spell(value)} is not allowed in {game}; allowed: {allowed}"
+        game,
+        option.name,
+        f"{option.name}={_spell(value)} is not allowed in {game}; allowed: {allowed}",
     )
 
 
 def _spell(value: object) -> str:
-    return {True: "true", False: "false", None: "null"}.get(value, str(value)) if (
-        value is None or isinstance(value, bool)
-    ) else str(value)
+    return (
+        {True: "true", False: "false", None: "null"}.get(value, str(value))
+        if (value is None or isinstance(value, bool))
+        else str(value)
+    )
