@@ -1,0 +1,34 @@
+# Each target sets up .venv by itself; `make help` lists them.
+PYTHON ?= python3
+MANAGE = $(PYTHON) manage.py
+BIN = .venv/bin
+.DEFAULT_GOAL := help
+.PHONY: help setup check fmt test bench demo up
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
+
+setup: ## install everything a developer needs into .venv
+	@$(MANAGE) test --version
+
+check: setup ## lint, format, types and the layers of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fmt: setup ## format the code and mend what the linter can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: ## run the tests
+	$(MANAGE) test
+
+bench: setup ## measure the engine on this machine
+	$(BIN)/arena bench
+
+demo: ## play a small cup on a temporary site
+	$(MANAGE) demo
+
+up: ## keep a site running here
+	$(MANAGE) up
