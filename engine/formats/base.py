@@ -17,7 +17,6 @@ How a stage runs::
 
 from __future__ import annotations
 
-import hmac
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -28,7 +27,6 @@ import msgspec
 
 from engine.errors import FormatError
 from engine.outcome import Fault, Outcome, Termination
-from engine.shuffle import pack_items
 from engine.standings import StandingRow
 
 SCORE_DENOMINATOR = 12
@@ -308,14 +306,6 @@ def walkover_result(active: Sequence[bool]) -> PairingResult:
         ),
         advances=(False,) * len(active),
     )
-
-
-def draw_lot(lot: bytes, label: str) -> bytes:
-    """32 bytes for one use of the stage's lot: HMAC-SHA256(lot, LP("dt/lot/v1", label)).
-
-    Among n tied entrants, ordered by seed, the number of these bytes (big-endian) modulo n chooses.
-    """
-    return hmac.digest(lot, pack_items("dt/lot/v1", label), "sha256")
 
 
 def describe_option(
