@@ -6,6 +6,7 @@ no other game, no bot, no match: it deals one board, plays it, and says what a f
 
 from __future__ import annotations
 
+import random
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -111,6 +112,8 @@ class Game(ABC):
     entrant_counts: ClassVar[tuple[int, ...]]
     """How many entrants can meet in a match: (2,) in Eighty (the sides), (2, 3, 4) in Podkidnoe."""
     options: ClassVar[tuple[Option, ...]]
+    stops_when_decided: ClassVar[bool] = False
+    """Whether a match of N games stops when one entrant has won more than N/2, or plays them all."""
     ruleset_type: ClassVar[type[Ruleset]]
     observation_type: ClassVar[type[Observation]]
     action_type: ClassVar[Any]
@@ -139,6 +142,10 @@ class Game(ABC):
     @abstractmethod
     def start(self, ruleset: Any, board: Board) -> State:
         """Begin to play `board`. Raises UsageError if its tiles are not those of the game."""
+
+    @abstractmethod
+    def random_state(self, ruleset: Any, seats: int, rng: random.Random) -> State:
+        """Begin a freshly shuffled deal for simulations: fast, but not verifiable as `deal` is."""
 
     @abstractmethod
     def game_places(

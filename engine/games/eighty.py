@@ -8,6 +8,8 @@ twins are one action. The numbers after "Eighty" in docstrings are those of ``do
 from __future__ import annotations
 
 import functools
+import itertools
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal
 
@@ -174,7 +176,7 @@ class Observation(base.Observation, frozen=True, kw_only=True):
 # Codes: kinds 0 … 20 are plays, then the calls; a bid's code is its points.
 
 _KINDS: Final = tile_set(1)
-_KIND_OF: Final = {tile: kind for kind, tile in enumerate(_KINDS)}
+_KIND_OF: Final[dict[Tile, int]] = {tile: kind for kind, tile in enumerate(_KINDS)}
 _ONE_EACH: Final = (1 << len(_KINDS)) - 1
 _TWIN_SHIFT: Final = len(_KINDS)
 _TRUMP_BASE: Final = 20
@@ -289,6 +291,8 @@ class EightyState(base.State):
         "_follow",
         "_hands",
         "_is_nello",
+        "_leader",
+        "_leads",
         "_mode",
         "_next",
         "_plays",
@@ -297,8 +301,6 @@ class EightyState(base.State):
         "_strengths",
         "_taken",
         "_tie",
-        "_to_come",
-        "_trick_size",
         "_tricks",
         "_winner",
         "_winners",
@@ -319,10 +321,10 @@ class EightyState(base.State):
         self._bid = ruleset.min_bid - 1  # what the next bid has to beat
         self._is_nello = False
         self._mode = -1  # no trump named yet
-        self._next = _LEFT_OF
-        self._trick_size = SEATS
-        self._to_come = SEATS
-        self._follow = 0
+        self._next: tuple[int, ...] = _LEFT_OF
+        self._leader = -1
+        self._leads: list[tuple[int, list[int]]] = []  # by led kind: the mask to follow, strengths
+        self._follow = 0  # nothing led
         self._strengths: list[int] = []
         self._best = 0
         self._winner = -1
@@ -348,12 +350,39 @@ class EightyState(base.State):
                 str(_ACTION_OF.get(code, f"code {code}")),
                 [str(_ACTION_OF[legal]) for legal in self.legal()],
             )
-        if code < _TWIN_SHIFT:
-            self._play(code)
-        elif code < _PASS:
-            self._name_trump(code - _TRUMP_BASE)
-        else:
+        if code >= _PASS:
             self._call(code)
+            return
+        if code >= _TWIN_SHIFT:
+            self._name_trump(code - _TRUMP_BASE)
+            return
+        # A play, nine tenths of all actions: written out here rather than called, for speed.
+        seat = self.seat
+        hands = self._hands
+        hand = hands[seat]
+        bit = 1 << code
+        twin = bit << _TWIN_SHIFT
+        hands[seat] = hand ^ twin if hand & twin else hand ^ bit
+        self._plays.append(code)
+        self._pot += _POINTS[code]
+        follow = self._follow
+        if not follow:
+            follow, strengths = self._leads[code]
+            self._follow = follow
+            self._strengths = strengths
+            self._best = strengths[code]
+            self._winner = seat
+        else:
+            strength = self._strengths[code]
+            if strength + self._tie > self._best:
+                self._best = strength
+                self._winner = seat
+        self.seat = seat = self._next[seat]
+        if seat == self._leader:
+            self._take_trick()
+        else:
+            hand = hands[seat]
+            self._allowed = hand & follow or hand & _ONE_EACH
 
     def _allowed_calls(self) -> int:
         """Eighty 4-6, 16: a pass, or what ranks above every earlier call."""
@@ -385,39 +414,20 @@ class EightyState(base.State):
         """Eighty 16: no trumps, the bidder leads, his partner sits out."""
         self._mode = _NELLO_MODE[self._ruleset.nello_doubles]
         self._next = _LEFT_OF_WITHOUT[self._bidder ^ 2]
-        self._trick_size = self._to_come = SEATS - 1
-        self._lead(self._bidder)
+        self._begin_play()
 
     def _name_trump(self, suit: int) -> None:
         self._mode = suit
+        self._begin_play()
+
+    def _begin_play(self) -> None:
+        self._leads = _LEAD[self._mode]
         self._lead(self._bidder)
 
     def _lead(self, seat: int) -> None:
-        self.seat = seat
+        self.seat = self._leader = seat
+        self._follow = 0
         self._allowed = self._hands[seat] & _ONE_EACH
-
-    def _play(self, kind: int) -> None:
-        seat = self.seat
-        hand = self._hands[seat]
-        bit = 1 << kind
-        twin = bit << _TWIN_SHIFT
-        self._hands[seat] = hand ^ (twin if hand & twin else bit)
-        self._plays.append(kind)
-        self._pot += _POINTS[kind]
-        if self._to_come == self._trick_size:
-            self._follow, self._strengths = _LEAD[self._mode][kind]
-            self._best = self._strengths[kind]
-            self._winner = seat
-        elif (strength := self._strengths[kind]) + self._tie > self._best:
-            self._best = strength
-            self._winner = seat
-        self._to_come -= 1
-        if self._to_come:
-            self.seat = seat = self._next[seat]
-            hand = self._hands[seat]
-            self._allowed = hand & self._follow or hand & _ONE_EACH
-        else:
-            self._take_trick()
 
     def _take_trick(self) -> None:
         winner = self._winner
@@ -425,7 +435,6 @@ class EightyState(base.State):
         if not self._is_nello:
             self._taken[winner & 1] += TRICK_POINTS + self._pot
         self._pot = 0
-        self._to_come = self._trick_size
         if len(self._winners) == TRICKS or (self._is_nello and winner == self._bidder):
             self._end()
         else:
@@ -477,10 +486,11 @@ class EightyState(base.State):
         return self._plays_of(len(self._winners))
 
     def _plays_of(self, number: int) -> tuple[Played, ...]:
-        start = number * self._trick_size
+        size = SEATS - 1 if self._is_nello else SEATS
+        start = number * size
         seat = self._winners[number - 1] if number else self._bidder
         plays = []
-        for kind in self._plays[start : start + self._trick_size]:
+        for kind in self._plays[start : start + size]:
             plays.append(Played(seat, _KINDS[kind]))
             seat = self._next[seat]
         return tuple(plays)
@@ -558,6 +568,8 @@ class Eighty(base.Game):
     name: ClassVar[str] = "eighty"
     title: ClassVar[str] = "Eighty"
     entrant_counts: ClassVar[tuple[int, ...]] = (2,)
+    stops_when_decided: ClassVar[bool] = True
+    stops_when_decided: ClassVar[bool] = True
     ruleset_type: ClassVar[type[base.Ruleset]] = Ruleset
     observation_type: ClassVar[type[base.Observation]] = Observation
     action_type: ClassVar[Any] = Action
@@ -637,12 +649,11 @@ class Eighty(base.Game):
         return Ruleset(**values)
 
     def deal(
-        self, stream: Stream, ruleset: base.Ruleset, seats: int = SEATS, first: int | None = None
+        self, stream: Stream, ruleset: base.Ruleset, seats: int, first: int | None = None
     ) -> base.Board:
         """Shuffle and deal: ten tiles to each seat in turn, two dead. `first`: the shaker."""
         del ruleset  # no option changes the deal
-        if seats != SEATS:
-            raise ContestError(f"eighty has {SEATS} seats, not {seats}")
+        _check_seats(seats)
         order = stream.permutation(2 * len(_KINDS))
         places = range(0, SEATS * HAND_SIZE, HAND_SIZE)
         return base.Board(
@@ -655,6 +666,18 @@ class Eighty(base.Game):
         """Begin to play `board`. Raises UsageError if its tiles are not the 42 of Eighty."""
         _check_board(board)
         return EightyState(ruleset, [_pack(hand) for hand in board.hands], board.first)
+
+    def random_state(self, ruleset: Ruleset, seats: int, rng: random.Random) -> EightyState:
+        """Begin a freshly shuffled deal for simulations: fast, but not verifiable as `deal` is."""
+        _check_seats(seats)
+        keys = [rng.random() for _ in _NUMBER_BITS]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        bits = [_NUMBER_BITS[number] for number in order]
+        hands = [
+            _join_twins(sum(bits[place : place + HAND_SIZE]))
+            for place in range(0, SEATS * HAND_SIZE, HAND_SIZE)
+        ]
+        return EightyState(ruleset, hands, rng.randrange(SEATS))
 
     def game_places(
         self, ruleset: Ruleset, totals: Sequence[int], deals_played: int, last: base.State
@@ -705,16 +728,33 @@ class Eighty(base.Game):
 EIGHTY: Final = Eighty()
 
 
-_SORT_KEY: Final = [_HIGH_TO_LOW.index(number // 2) for number in range(2 * len(_KINDS))]
+_NUMBERS_HIGH_TO_LOW: Final = [2 * kind + twin for kind in _HIGH_TO_LOW for twin in (0, 1)]
+_PLACE_OF: Final = [_NUMBERS_HIGH_TO_LOW.index(number) for number in range(2 * len(_KINDS))]
+_TILE_IN: Final = [_KINDS[number // 2] for number in _NUMBERS_HIGH_TO_LOW]
 
 
 def _tiles_at(numbers: list[int]) -> tuple[Tile, ...]:
     """Tiles by their numbers in the full set, where twins are adjacent; from high to low."""
-    return tuple([_KINDS[number >> 1] for number in sorted(numbers, key=_SORT_KEY.__getitem__)])
+    return tuple([_TILE_IN[place] for place in sorted([_PLACE_OF[n] for n in numbers])])
+
+
+_NUMBER_BITS: Final = [1 << kind + twin * _TWIN_SHIFT for kind in _HIGH_TO_LOW for twin in (0, 1)]
+"""Each tile of the full set by a bit of its own: the first twins below, the second above."""
+
+
+def _join_twins(tiles: int) -> int:
+    """The hand that holds these tiles of the full set."""
+    first, second = tiles & _ONE_EACH, tiles >> _TWIN_SHIFT
+    return first | second | (first & second) << _TWIN_SHIFT
 
 
 _UNIT: Final = {tile: 1 << (4 * kind) for tile, kind in _KIND_OF.items()}
 _FULL_SET: Final = 2 * sum(_UNIT.values())
+
+
+def _check_seats(seats: int) -> None:
+    if seats != SEATS:
+        raise ContestError(f"eighty has {SEATS} seats, not {seats}")
 
 
 def _check_board(board: base.Board) -> None:
@@ -726,8 +766,9 @@ def _check_board(board: base.Board) -> None:
         )
     if not 0 <= board.first < SEATS:
         raise UsageError(f"the shaker is a seat from 0 to {SEATS - 1}, not {board.first}")
+    tiles = itertools.chain(*board.hands, board.dead)
     try:
-        counted = sum([_UNIT[tile] for tiles in (*board.hands, board.dead) for tile in tiles])
+        counted = sum(map(_UNIT.__getitem__, tiles))
     except KeyError as unknown:
         raise UsageError(f"there is no tile {unknown.args[0]} in Eighty") from None
     if counted != _FULL_SET:
