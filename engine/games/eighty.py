@@ -569,7 +569,6 @@ class Eighty(base.Game):
     title: ClassVar[str] = "Eighty"
     entrant_counts: ClassVar[tuple[int, ...]] = (2,)
     stops_when_decided: ClassVar[bool] = True
-    stops_when_decided: ClassVar[bool] = True
     ruleset_type: ClassVar[type[base.Ruleset]] = Ruleset
     observation_type: ClassVar[type[base.Observation]] = Observation
     action_type: ClassVar[Any] = Action
