@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
@@ -30,6 +32,10 @@ FAULTS = frozenset(Termination) - {Termination.COMPLETED, Termination.FORFEIT}
 """The terminations that a bot causes."""
 
 
+LONGEST_DETAIL = 200
+"""Characters of a fault's detail."""
+
+
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What an entrant did wrong, and where it sat (`seat` is None where no single seat is meant)."""
 
@@ -52,6 +58,23 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     places: tuple[int, ...]
 
 
-def places_by(values: list[float] | tuple[float, ...]) -> tuple[int, ...]:
+def places_by(values: Sequence[float]) -> tuple[int, ...]:
     """Places for `values`, the highest first; equal values share the better place (1, 2, 2, 4)."""
     return tuple(1 + sum(other > value for other in values) for value in values)
+
+
+def clean_detail(text: str) -> str:
+    """`text` as a fault's detail: one printable line of at most 200 characters.
+
+    Paths keep only their last part and addresses in memory are left out: they would tell of the
+    machine, and differ from one to the next.
+    """
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = _ADDRESS.sub("0x…", _PATH.sub("", line))
+    return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 1].rstrip() + "…"
+
+
+_PATH = re.compile(
+    r"(?<![\w.~:/\\-])(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/]+[\w.@+~-]*)*[\\/]+(?=[\w.@+~-])"
+)
+_ADDRESS = re.compile(r"\b0x[0-9A-Fa-f]{6,}\b")

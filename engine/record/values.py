@@ -1,20 +1,19 @@
-"""What was asked (`MatchSpec`) and what happened (`MatchRecord`, format ``arena-match/1``).
+"""The document ``arena-match/1``, field by field, and the question that it answers.
 
-The record stands alone: `replay` judges it with nothing but the rules. All numbers outside `timing`
-are integers.
+All numbers are integers.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from engine.outcome import Outcome
 from engine.sdk.timecontrol import TimeControl
 
-FORMAT = "arena-match/1"
+FORMAT: Final = "arena-match/1"
 
 
 class BoardsContest(
@@ -77,14 +76,19 @@ class DealRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True,
     """One deal. Eighty has `dead`, Podkidnoe `starter` and `reserve`."""
 
     number: int
+    """As in its key: the board's index, or counted through a games match."""
     key: str | None
+    """The deal key in hex, once it may be known."""
     first: int
+    """Eighty: the shaker. Podkidnoe: the first player."""
     hands: list[str]
     dead: str | msgspec.UnsetType = msgspec.UNSET
     starter: str | msgspec.UnsetType = msgspec.UNSET
     reserve: str | msgspec.UnsetType = msgspec.UNSET
     actions: list[str]
+    """``SEAT ACTION`` each, forced ones too."""
     score: list[int] | None
+    """By side; None for the deal that a fault cut."""
 
 
 class GameRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -109,7 +113,7 @@ class MatchRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     format: Literal["arena-match/1"]
     game: str
-    ruleset: dict[str, Any]
+    ruleset: dict[str, bool | int | str | None]
     match_key: str
     contest: Contest
     time_control: TimeControl

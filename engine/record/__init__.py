@@ -1,0 +1,73 @@
+"""What was asked (`MatchSpec`) and what happened (`MatchRecord`, format ``arena-match/1``).
+
+The record stands alone: `replay` judges it with nothing but the rules of its game. The package knows
+games and the SDK's values; it must not know who plays, where, or how long it took.
+
+`values` holds the document, `checks` what can be played at all, `contest` the order of the games and
+their result, `codec` bytes and digest, `dealing` the tiles, `judge` the verdict.
+"""
+
+from __future__ import annotations
+
+from engine.record.checks import BOT_NAME, check_spec, make_spec
+from engine.record.codec import (
+    canonical_json,
+    compute_digest,
+    decode_record,
+    encode_record,
+    record_schema,
+)
+from engine.record.contest import FinishedGame, Slot, next_slot, outcome_of_faults, outcome_of_games
+from engine.record.dealing import deal_board, parse_board, with_keys, write_board
+from engine.record.judge import Replay, ReplayedDeal, replay
+from engine.record.values import (
+    FORMAT,
+    BoardsContest,
+    BotRef,
+    Contest,
+    DealRecord,
+    DealSource,
+    EntrantRef,
+    GameRecord,
+    GamesContest,
+    MatchRecord,
+    MatchSpec,
+    Timing,
+    sha256_hex,
+)
+
+__all__ = [
+    "BOT_NAME",
+    "FORMAT",
+    "BoardsContest",
+    "BotRef",
+    "Contest",
+    "DealRecord",
+    "DealSource",
+    "EntrantRef",
+    "FinishedGame",
+    "GameRecord",
+    "GamesContest",
+    "MatchRecord",
+    "MatchSpec",
+    "Replay",
+    "ReplayedDeal",
+    "Slot",
+    "Timing",
+    "canonical_json",
+    "check_spec",
+    "compute_digest",
+    "deal_board",
+    "decode_record",
+    "encode_record",
+    "make_spec",
+    "next_slot",
+    "outcome_of_faults",
+    "outcome_of_games",
+    "parse_board",
+    "record_schema",
+    "replay",
+    "sha256_hex",
+    "with_keys",
+    "write_board",
+]

@@ -1,0 +1,118 @@
+"""A record as bytes, read strictly, and its digest."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from engine.errors import RecordError
+from engine.record.values import MatchRecord, sha256_hex
+
+_DECODER = msgspec.json.Decoder(MatchRecord)
+
+
+def encode_record(record: MatchRecord) -> bytes:
+    """The record as a UTF-8 JSON document, its fields in their documented order."""
+    return msgspec.json.encode(record) + b"\n"
+
+
+def decode_record(data: bytes) -> MatchRecord:
+    """Read a document strictly: no unknown, missing or doubled field, no float or boolean for an integer.
+
+    Raises RecordError with the place. What is read has the right form; whether it is true says
+    `replay`.
+    """
+    try:
+        record = _decode(data)
+        _refuse_doubled_fields(data)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise RecordError("record", f"this is no JSON document: {error}") from error
+    return record
+
+
+def canonical_json(value: Any) -> bytes:
+    """Keys sorted, no spaces, UTF-8, nothing escaped that need not be."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode()
+
+
+def compute_digest(record: MatchRecord) -> str:
+    """``sha256:`` and the hex SHA-256 of the canonical JSON without digest, timing and deal keys."""
+    document = msgspec.to_builtins(record)
+    del document["digest"], document["timing"]
+    for game in document["games"]:
+        for deal in game["deals"]:
+            deal["key"] = None
+    return "sha256:" + sha256_hex(canonical_json(document))
+
+
+def record_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a record, as published with the project."""
+    schema: dict[str, Any] = json.loads(
+        files("engine").joinpath("record_schema.json").read_text("utf-8")
+    )
+    return schema
+
+
+def _decode(data: bytes) -> MatchRecord:
+    try:
+        return _DECODER.decode(data)
+    except msgspec.ValidationError as error:
+        _locate(msgspec.json.decode(data), MatchRecord, "")
+        raise RecordError("record", str(error)) from error
+
+
+def _refuse_doubled_fields(data: bytes) -> None:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields = dict(pairs)
+        if len(fields) != len(pairs):
+            names = [name for name, _ in pairs]
+            doubled = next(name for name in names if names.count(name) > 1)
+            raise RecordError(doubled, "the field stands twice in one object")
+        return fields
+
+    json.loads(data, object_pairs_hook=once)
+
+
+def _locate(value: Any, kind: Any, place: str) -> None:
+    """Raise RecordError at the innermost value that is not of its kind; return if all are."""
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        for part, part_kind, part_place in _parts(value, kind, place):
+            _locate(part, part_kind, part_place)
+        message, _, path = str(error).partition(" - at `$")
+        raise RecordError(_join(place, path.rstrip("`")) or "record", message) from None
+
+
+def _parts(value: Any, kind: Any, place: str) -> list[tuple[Any, Any, str]]:
+    kind = _sole_member(kind)
+    arguments = get_args(kind)
+    if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        kinds = get_type_hints(kind)
+        return [
+            (part, kinds[name], _join(place, f".{name}"))
+            for name, part in value.items()
+            if name in kinds
+        ]
+    if isinstance(value, dict) and get_origin(kind) is dict:
+        return [(part, arguments[1], _join(place, f".{name}")) for name, part in value.items()]
+    if isinstance(value, list) and get_origin(kind) in (list, tuple):
+        return [(part, arguments[0], f"{place}[{i}]") for i, part in enumerate(value)]
+    return []
+
+
+def _sole_member(kind: Any) -> Any:
+    """The one member of an optional type that can have parts; the kind itself if there is no such."""
+    if get_origin(kind) not in (Union, UnionType):
+        return kind
+    members = [m for m in get_args(kind) if m not in (NoneType, msgspec.UnsetType)]
+    return members[0] if len(members) == 1 else kind
+
+
+def _join(place: str, path: str) -> str:
+    return (place + path).removeprefix(".")

@@ -1,0 +1,34 @@
+"""Plays a match where its bots may be played: behind walls, or here if they are trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.agents import AgentFactory, BotSource, in_process_factory, never
+from engine.record import MatchSpec
+from engine.referee import PlayedMatch, play_match
+
+
+def run_match(
+    spec: MatchSpec,
+    sources: Sequence[Sequence[BotSource]],
+    *,
+    trusted: bool = False,
+    keep_alive: Callable[[], None] = never,
+) -> PlayedMatch:
+    """Play `spec` with each entrant's bots; `trusted` ones play in this process, all others sandboxed.
+
+    Raises SandboxUnavailableError where the sandbox cannot work: there is no falling back.
+    InfrastructureError is our own failure: no result, play it again. ContestError says what cannot be
+    played.
+    """
+    return play_match(spec, sources, _factory(trusted=trusted), keep_alive)
+
+
+def _factory(*, trusted: bool) -> AgentFactory:
+    if trusted:
+        return in_process_factory
+    # Here, since a machine that cannot sandbox (it may lack even the modules) can play trusted bots.
+    from engine.sandbox.agent import sandbox_factory
+
+    return sandbox_factory()
