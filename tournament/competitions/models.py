@@ -72,6 +72,7 @@ class Tournament(models.Model):
     )
     paused_reason = models.CharField(max_length=500, blank=True, editable=False)
     """Not empty: no match of it begins until it is resumed."""
+    cancelled_reason = models.CharField(max_length=500, blank=True, editable=False)
     weight = models.PositiveSmallIntegerField(default=1)
     """Its share of the workers beside that of other tournaments."""
     cap = models.PositiveIntegerField(null=True, blank=True)

@@ -135,8 +135,10 @@ class Rating(models.Model):
     sigma = models.FloatField()
     shown = models.FloatField()
     """μ - 3σ: what the leaderboard is ordered by."""
+    is_listed = models.BooleanField(default=False)
+    """Whether it stands for its bot on the leaderboard: the newest settled version, or else the newest."""
     rank = models.PositiveIntegerField(null=True)
-    """1 is the best; none for versions that do not stand for their bot."""
+    """1 is the best, equal numbers share it; none for versions that are not listed."""
     matches = models.PositiveIntegerField(default=0)
     wins = models.PositiveIntegerField(default=0)
     ties = models.PositiveIntegerField(default=0)
@@ -147,6 +149,9 @@ class Rating(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint("pool", "version", name="rating_unique"),
+            models.UniqueConstraint(
+                "pool", "bot", condition=Q(is_listed=True), name="rating_one_listed"
+            ),
             models.CheckConstraint(name="rating_sigma_positive", condition=Q(sigma__gt=0)),
         ]
         indexes = [

@@ -10,17 +10,31 @@ from __future__ import annotations
 import os
 import random
 import socket
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 from django.db.models.functions import Now
 
+from engine.errors import InfrastructureError
 from tournament.store.clock import in_seconds
+from tournament.store.states import StateT, Transitions
 
 MAX_ATTEMPTS = 5
 """After so many failures of our own, work waits for an operator."""
+STOP_GRACE_SECONDS = 30.0
+"""What a worker that was told to stop may still finish; later it gives its work back."""
+
+
+class LeaseLostError(InfrastructureError):
+    """Another has taken the row over, or it was cancelled: whatever comes of the work is discarded."""
+
+
+class StoppedError(InfrastructureError):
+    """The worker was told to stop and could not finish in time: the work is given back, no failure."""
 
 
 class LeaseFields(models.Model):
@@ -43,7 +57,7 @@ class LeaseFields(models.Model):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A held claim."""
+    """A held claim on the row `pk`."""
 
     pk: int
     fence: int
@@ -55,18 +69,35 @@ def own_name() -> str:
     return f"{socket.gethostname()[:80]}:{os.getpid()}"
 
 
+def claim(
+    rows: models.QuerySet[Any],
+    pk: int,
+    *,
+    transitions: Transitions[StateT],
+    running: StateT,
+    seconds: float,
+    owner: str,
+) -> Lease | None:
+    """Claim the row `pk` of `rows` for `seconds`; None if another has it or it is not to be done.
+
+    `rows` says which rows may be claimed at all; its states are those that may go to `running`.
+    """
+    fence = rows.filter(pk=pk).values_list("fence", flat=True).first()
+    if fence is None:
+        return None
+    claimed = transitions.move(
+        rows.filter(pk=pk, fence=fence),
+        running,
+        lease_owner=owner,
+        lease_until=in_seconds(seconds),
+        fence=fence + 1,
+    )
+    return Lease(pk, fence + 1, owner) if claimed else None
+
+
 def held(rows: models.QuerySet[Any], lease: Lease) -> models.QuerySet[Any]:
-    """The row of `lease`, if nobody has taken it over."""
+    """The row of `lease`, unless it has been taken over or cancelled."""
     return rows.filter(pk=lease.pk, fence=lease.fence, lease_owner=lease.owner)
-
-
-def claim_fields(owner: str, seconds: float) -> dict[str, Any]:
-    """What a claim sets along with the state."""
-    return {
-        "lease_owner": owner,
-        "lease_until": in_seconds(seconds),
-        "fence": F("fence") + 1,
-    }
 
 
 def prolong(rows: models.QuerySet[Any], lease: Lease, seconds: float) -> bool:
@@ -74,6 +105,37 @@ def prolong(rows: models.QuerySet[Any], lease: Lease, seconds: float) -> bool:
     return bool(
         held(rows, lease).filter(lease_until__gt=Now()).update(lease_until=in_seconds(seconds))
     )
+
+
+class Heartbeat:
+    """A `keep_alive`: call it often, it prolongs the lease when a third of it has passed.
+
+    Raises LeaseLostError once the lease is lost, and StoppedError when the worker has to stop
+    (`stop_seconds` tells for how long it has known) and its grace is over.
+    """
+
+    def __init__(
+        self,
+        rows: models.QuerySet[Any],
+        lease: Lease,
+        seconds: float,
+        stop_seconds: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self._rows = rows
+        self._lease = lease
+        self._seconds = seconds
+        self._stop_seconds = stop_seconds
+        self._prolonged = time.monotonic()
+
+    def __call__(self) -> None:
+        """Show a sign of life."""
+        if self._stop_seconds() > STOP_GRACE_SECONDS:
+            raise StoppedError("the worker was told to stop")
+        if time.monotonic() - self._prolonged < self._seconds / 3:
+            return
+        if not prolong(self._rows, self._lease, self._seconds):
+            raise LeaseLostError(f"claim {self._lease.fence} on row {self._lease.pk} is lost")
+        self._prolonged = time.monotonic()
 
 
 FREE_FIELDS: dict[str, Any] = {"lease_owner": "", "lease_until": None, "queued_at": None}
@@ -85,6 +147,15 @@ def expired() -> Q:
     return Q(lease_until__lte=Now())
 
 
-def backoff_seconds(attempts: int, random_source: random.Random) -> float:
-    """How long to wait after the failure number `attempts`: min(300, 2ⁿ) s, with up to a quarter of jitter."""
-    return float(min(300, 2**attempts)) * (1 + random_source.random() / 4)
+def backoff_seconds(attempts: int, jitter: random.Random) -> float:
+    """How long to wait after the failure number `attempts`: min(300, 2ⁿ) s, with up to a quarter more."""
+    return float(min(300, 2**attempts)) * (1 + jitter.random() / 4)
+
+
+def free_after_failure(attempts: int, jitter: random.Random) -> dict[str, Any]:
+    """What a row gets after the failure number `attempts`: free, and not to be tried again too soon."""
+    return {
+        **FREE_FIELDS,
+        "attempts": attempts,
+        "run_after": in_seconds(backoff_seconds(attempts, jitter)),
+    }

@@ -1,0 +1,238 @@
+"""Questions about pools and ratings; answers are QuerySets or frozen rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q, QuerySet
+
+from engine import ratings
+from engine.ratings import Member, Team
+from tournament.leaderboards.errors import LogError
+from tournament.leaderboards.models import Rating, RatingEvent, RatingPool, RatingStep
+from tournament.players.models import Bot, BotVersion
+from tournament.players.selectors import ancestors_of, version_ids
+
+PAGE_SIZE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class RatingLine:
+    """A version's rating as people see it."""
+
+    version: str
+    mu: float
+    sigma: float
+    shown: float
+    low: float
+    high: float
+    """The interval that holds the strength with 95 % confidence."""
+    is_settled: bool
+    matches: int
+    wins: int
+    ties: int
+    changed_at: datetime
+
+    @property
+    def losses(self) -> int:
+        """Matches in which somebody did better."""
+        return self.matches - self.wins - self.ties
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardRow:
+    """A bot's line on a leaderboard."""
+
+    rank: int
+    bot: str
+    owner: str
+    owner_slug: str
+    line: RatingLine
+    """Of the version that stands for the bot."""
+    provisional: RatingLine | None
+    """Of a newer version that is not settled yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardPage:
+    """Some rows of a leaderboard in order, and where the next page begins."""
+
+    rows: tuple[LeaderboardRow, ...]
+    after: str | None
+    """Give it to `leaderboard_page` for the next page; None at the end."""
+    total: int
+    """How many bots the leaderboard (or the search) has."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPoint:
+    """A version's rating after an event."""
+
+    seq: int
+    match_key: str
+    at: datetime
+    version: str
+    mu: float
+    sigma: float
+    shown: float
+
+
+def pools() -> QuerySet[RatingPool]:
+    """All pools by game and kind."""
+    return RatingPool.objects.order_by("game", "kind")
+
+
+def leaderboard_page(
+    *, game: str, kind: str, search: str = "", after: str | None = None, size: int = PAGE_SIZE
+) -> LeaderboardPage:
+    """One page of a leaderboard, from the rank after the cursor `after` on.
+
+    `search` narrows it to bots whose name contains it. A pool without a log is an empty page.
+    Raises LogError for a cursor that is none.
+    """
+    listed = Rating.objects.filter(
+        pool__game=game, pool__kind=kind, is_listed=True, rank__isnull=False
+    )
+    if search:
+        listed = listed.filter(bot__name__icontains=search)
+    rows = listed.select_related("bot__owner", "version").order_by("rank", "pk")
+    if after is not None:
+        rank, pk = _read_cursor(after)
+        rows = rows.filter(Q(rank=rank, pk__gt=pk) | Q(rank__gt=rank))
+    found = list(rows[: size + 1])
+    shown = found[:size]
+    newer = _newer_versions(shown)
+    return LeaderboardPage(
+        rows=tuple(_leaderboard_row(row, newer.get(row.bot_id)) for row in shown),
+        after=f"{shown[-1].rank}-{shown[-1].pk}" if len(found) > size else None,
+        total=listed.count(),
+    )
+
+
+def ratings_of_bot(bot: Bot) -> QuerySet[Rating]:
+    """The ratings of a bot's versions in all pools, the newest version first."""
+    return bot.ratings.select_related("pool", "version").order_by("pool", "-version")
+
+
+def rating_line(row: Rating) -> RatingLine:
+    """A stored rating as people see it."""
+    rating = ratings.Rating(row.mu, row.sigma)
+    low, high = rating.interval
+    return RatingLine(
+        version=row.version.version,
+        mu=row.mu,
+        sigma=row.sigma,
+        shown=row.shown,
+        low=low,
+        high=high,
+        is_settled=rating.is_settled,
+        matches=row.matches,
+        wins=row.wins,
+        ties=row.ties,
+        changed_at=row.changed_at,
+    )
+
+
+def rating_history(*, bot: Bot, game: str, kind: str, limit: int = 500) -> tuple[HistoryPoint, ...]:
+    """The last `limit` steps of a bot's ratings in a pool, in the order of the log."""
+    steps = (
+        RatingStep.objects.filter(version__bot=bot, event__pool__game=game, event__pool__kind=kind)
+        .select_related("event", "version")
+        .order_by("-event__seq")[:limit]
+    )
+    return tuple(
+        HistoryPoint(
+            seq=step.event.seq,
+            match_key=step.event.match_key,
+            at=step.event.at,
+            version=step.version.version,
+            mu=step.mu,
+            sigma=step.sigma,
+            shown=ratings.Rating(step.mu, step.sigma).shown,
+        )
+        for step in reversed(steps)
+    )
+
+
+def strengths(*, game: str, kind: str, versions: Sequence[BotVersion]) -> Mapping[int, float]:
+    """By version the number it is seeded by: its own μ - 3σ, or the one it would begin with."""
+    lines = ancestors_of(versions)
+    needed = {pk for version, line in lines.items() for pk in (version, *line)}
+    known = {
+        row.version_id: ratings.RatedVersion(rating=ratings.Rating(row.mu, row.sigma))
+        for row in Rating.objects.filter(pool__game=game, pool__kind=kind, version__in=needed)
+    }
+    return {
+        version: ratings.first_line(known, Member(version, line)).rating.shown
+        for version, line in lines.items()
+    }
+
+
+def engine_log(pool: RatingPool) -> Iterator[ratings.RatingEvent]:
+    """The pool's whole log for `engine.ratings.fold`, in order."""
+    yield from engine_events(list(pool.events.order_by("seq")))
+
+
+def engine_events(events: Sequence[RatingEvent]) -> list[ratings.RatingEvent]:
+    """Stored events as `engine.ratings` takes them. Raises LogError for a version that is unknown here."""
+    names = {
+        (bot, version)
+        for event in events
+        for team in event.teams
+        for bot, version in team["members"]
+    }
+    ids = version_ids(sorted(names))
+    if missing := names - ids.keys():
+        raise LogError(f"the log names versions that are not here: {sorted(missing)[:10]}")
+    ancestors = ancestors_of(list(BotVersion.objects.filter(pk__in=ids.values())))
+    return [
+        ratings.RatingEvent(
+            seq=event.seq,
+            kind=ratings.EventKind(event.kind),
+            match=event.match_key,
+            teams=tuple(
+                Team(
+                    members=tuple(
+                        Member(ids[bot, version], ancestors[ids[bot, version]])
+                        for bot, version in team["members"]
+                    ),
+                    rank=team["place"],
+                )
+                for team in event.teams
+            ),
+        )
+        for event in events
+    ]
+
+
+def _read_cursor(text: str) -> tuple[int, int]:
+    rank, _, pk = text.partition("-")
+    if not (rank.isdecimal() and pk.isdecimal() and text.isascii() and len(text) < 40):
+        raise LogError(f"{text!r} is no place in a leaderboard: begin at its first page")
+    return int(rank), int(pk)
+
+
+def _newer_versions(listed: Sequence[Rating]) -> dict[int, Rating]:
+    """By bot its newest rated version, where that is not the listed one."""
+    if not listed:
+        return {}
+    standing = {row.bot_id: row.version_id for row in listed}
+    rows = (
+        Rating.objects.filter(pool=listed[0].pool_id, bot__in=standing, is_listed=False)
+        .select_related("version")
+        .order_by("version")
+    )
+    return {row.bot_id: row for row in rows if row.version_id > standing[row.bot_id]}
+
+
+def _leaderboard_row(row: Rating, newer: Rating | None) -> LeaderboardRow:
+    return LeaderboardRow(
+        rank=row.rank or 0,
+        bot=row.bot.name,
+        owner=row.bot.owner.username,
+        owner_slug=row.bot.owner.slug,
+        line=rating_line(row),
+        provisional=rating_line(newer) if newer else None,
+    )
