@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from engine.errors import UsageError
 from engine.outcome import Termination
 from engine.record import (
     BoardsContest,
@@ -26,13 +27,30 @@ WIDTH = 78
 """Columns of a drawing."""
 
 
-def draw_record(record: MatchRecord) -> str:
-    """The match as text: who played what, each deal, the result. Raises RecordError if it is not true."""
+def draw_record(record: MatchRecord, number: int | None = None) -> str:
+    """The match as text: who played what, each deal, the result.
+
+    `number`: show only the plays of the deal with this number. Raises RecordError if the record is not
+    true, UsageError if it has no such deal.
+    """
     found = replay(record)
     parts = ["\n".join(_draw_header(record, found))]
-    parts += [_draw_deal(record, found, deal) for deal in found.deals]
+    parts += [_draw_deal(record, found, deal) for deal in _deals_shown(record, found, number)]
     parts.append("\n".join(_draw_outcome(record)))
     return "\n\n".join(parts) + "\n"
+
+
+def _deals_shown(
+    record: MatchRecord, found: Replay, number: int | None
+) -> tuple[ReplayedDeal, ...]:
+    if number is None:
+        return found.deals
+    shown = tuple(d for d in found.deals if record.games[d.game].deals[d.deal].number == number)
+    if not shown:
+        numbers = sorted({deal.number for game in record.games for deal in game.deals})
+        has = f"its deals are {numbers[0]} to {numbers[-1]}" if numbers else "it has none"
+        raise UsageError(f"the record has no deal {number}; {has}")
+    return shown
 
 
 def _draw_header(record: MatchRecord, found: Replay) -> Iterator[str]:

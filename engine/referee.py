@@ -74,21 +74,27 @@ class PlayedMatch(msgspec.Struct, frozen=True, kw_only=True):
     logs: tuple[SeatLog, ...]
 
 
+def unseen(_games: int) -> None:
+    """A `progress` that nobody looks at."""
+
+
 def play_match(
     spec: MatchSpec,
     sources: Sequence[Sequence[BotSource]],
     factory: AgentFactory,
     keep_alive: Callable[[], None] = never,
+    progress: Callable[[int], None] = unseen,
 ) -> PlayedMatch:
     """Play the match to its end or its first fault.
 
     `sources`: for each entrant its bots, as in `spec.entrants`. `keep_alive` is called often, at least
-    once a second while a sandboxed bot thinks; what it raises ends the play. Raises ContestError for
-    what cannot be played, InfrastructureError for our own failure. All agents are closed in any case.
+    once a second while a sandboxed bot thinks; what it raises ends the play. `progress` is told after
+    each game how many are finished. Raises ContestError for what cannot be played, InfrastructureError
+    for our own failure. All agents are closed in any case.
     """
     check_spec(spec)
     _check_sources(spec, sources)
-    return _Referee(spec, sources, factory, keep_alive).play()
+    return _Referee(spec, sources, factory, keep_alive, progress).play()
 
 
 def _check_sources(spec: MatchSpec, sources: Sequence[Sequence[BotSource]]) -> None:
@@ -249,6 +255,7 @@ class _Referee:
         sources: Sequence[Sequence[BotSource]],
         factory: AgentFactory,
         keep_alive: Callable[[], None],
+        progress: Callable[[int], None],
     ) -> None:
         self.spec = spec
         self.game = get_game(spec.game)
@@ -256,6 +263,7 @@ class _Referee:
         self.sources = sources
         self.factory = factory
         self.keep_alive = keep_alive
+        self.progress = progress
         self.table: _Table | None = None
         self.sittings = 0
         self.logs: list[SeatLog] = []
@@ -281,6 +289,7 @@ class _Referee:
         while (slot := self._next_slot()) is not None:
             table = self._seat(slot)
             self._play_game(table, slot)
+            self.progress(len(self.played))
         return outcome_of_games(self.spec.contest, self.entrants, self.played)
 
     def _next_slot(self) -> Slot | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from engine.agents import AgentFactory, BotSource, in_process_factory, never
 from engine.record import MatchSpec
-from engine.referee import PlayedMatch, play_match
+from engine.referee import PlayedMatch, play_match, unseen
 
 
 def run_match(
@@ -15,14 +15,16 @@ def run_match(
     *,
     trusted: bool = False,
     keep_alive: Callable[[], None] = never,
+    progress: Callable[[int], None] = unseen,
 ) -> PlayedMatch:
     """Play `spec` with each entrant's bots; `trusted` ones play in this process, all others sandboxed.
 
+    `progress` is told after each game how many are finished.
     Raises SandboxUnavailableError where the sandbox cannot work: there is no falling back.
     InfrastructureError is our own failure: no result, play it again. ContestError says what cannot be
     played.
     """
-    return play_match(spec, sources, _factory(trusted=trusted), keep_alive)
+    return play_match(spec, sources, _factory(trusted=trusted), keep_alive, progress)
 
 
 def _factory(*, trusted: bool) -> AgentFactory:
