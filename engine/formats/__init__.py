@@ -10,18 +10,19 @@ from engine.errors import FormatError
 from engine.formats.base import (
     DecidedBy,
     Format,
-    FormatOption,
     FormatOptions,
     Pairing,
     PairingResult,
     Round,
     SeededEntrant,
     StageView,
-    forfeit_outcome,
-    void_result,
 )
+from engine.formats.elimination import SingleElimination
+from engine.formats.options import FormatOption
+from engine.formats.results import forfeit_outcome, void_result
+from engine.formats.round_robin import RoundRobin
 
-FORMATS: dict[str, Format] = {}
+FORMATS: dict[str, Format] = {known.name: known for known in (SingleElimination(), RoundRobin())}
 """Every format by its name."""
 
 

@@ -25,8 +25,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from engine.errors import FormatError
-from engine.outcome import Fault, Outcome, Termination
+from engine.formats.options import FormatOption, check_options
+from engine.outcome import Outcome
 from engine.standings import StandingRow
 
 SCORE_DENOMINATOR = 12
@@ -54,10 +54,6 @@ class DecidedBy(StrEnum):
     """Annulled by an organiser afterwards: it counts for nothing, but who advanced has advanced."""
 
 
-PLAYED = frozenset({DecidedBy.PLAY, DecidedBy.LOT, DecidedBy.FAULT})
-"""What decides a pairing whose match was begun; only such pairings count as meetings."""
-
-
 class SeededEntrant(msgspec.Struct, frozen=True):
     """An entrant of a stage. `seed` 1 is the strongest; seeds are unique in a stage."""
 
@@ -78,7 +74,7 @@ class PairingResult(msgspec.Struct, frozen=True, kw_only=True):
     scores: tuple[Fraction, ...]
     """What the stage's table counts: (beaten + ½ tied) / (entrants - 1), so 1, ½ or 0 between two."""
     advances: tuple[bool, ...]
-    """Who goes on from here, in formats that knock out; all False elsewhere."""
+    """Who goes on from here (in a final: who wins it), in formats that knock out; all False elsewhere."""
 
 
 class Pairing(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,18 +132,6 @@ class StageView(msgspec.Struct, frozen=True, kw_only=True):
         return {entrant.id: entrant for entrant in self.entrants}
 
 
-class FormatOption(msgspec.Struct, frozen=True, kw_only=True):
-    """One option of a format, described well enough to build a form or an error message from."""
-
-    name: str
-    default: object
-    choices: tuple[object, ...] = ()
-    """The values it takes; empty where any integer from `minimum` to `maximum` will do."""
-    minimum: int | None = None
-    maximum: int | None = None
-    doc: str = ""
-
-
 class FormatOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The options of a format with their values; `msgspec.to_builtins` of it is what a stage stores."""
 
@@ -201,7 +185,7 @@ class Format(ABC):
 
         For a format that knocks out, exactly those who go on get `advances`: a tie goes to the
         lot, a double forfeit to the better seed. An organiser's decision is an outcome too: see
-        `forfeit_outcome`.
+        `engine.formats.results.forfeit_outcome`.
         """
 
     @abstractmethod
@@ -214,194 +198,3 @@ class Format(ABC):
     @abstractmethod
     def standings(self, view: StageView) -> tuple[StandingRow, ...]:
         """The table as it stands, the best first, each entrant once; final when the stage is over."""
-
-
-def forfeit_outcome(entrants: int, offenders: Sequence[int], detail: str) -> Outcome:
-    """The outcome of an organiser's decision against `offenders` (indexes in the pairing)."""
-    guilty = frozenset(offenders)
-    if not guilty or not guilty <= frozenset(range(entrants)):
-        raise FormatError(
-            f"name at least one offender by its index, 0 to {entrants - 1}; got {sorted(guilty)}"
-        )
-    innocent = entrants - len(guilty)
-    return Outcome(
-        termination=Termination.FORFEIT,
-        faults=tuple(
-            Fault(entrant=index, seat=None, kind=Termination.FORFEIT, detail=detail)
-            for index in sorted(guilty)
-        ),
-        points=(0,) * entrants,
-        places=tuple(innocent + 1 if index in guilty else 1 for index in range(entrants)),
-    )
-
-
-def bye_result(score: Fraction, *, advances: bool) -> PairingResult:
-    """The result of a bye; `score` is what the format's table gives for it."""
-    return PairingResult(
-        decided_by=DecidedBy.BYE, places=(1,), points=(0,), scores=(score,), advances=(advances,)
-    )
-
-
-def void_result(result: PairingResult) -> PairingResult:
-    """`result` annulled: no scores and no points. Who advanced has advanced: rounds stay published."""
-    count = len(result.places)
-    return PairingResult(
-        decided_by=DecidedBy.VOID,
-        places=(1,) * count,
-        points=(0,) * count,
-        scores=(Fraction(0),) * count,
-        advances=result.advances,
-    )
-
-
-def scores_by_places(
-    places: Sequence[int], offenders: frozenset[int] = frozenset()
-) -> tuple[Fraction, ...]:
-    """(beaten + ½ tied) / (k - 1) for each of k entrants; an offender scores 0."""
-    others = len(places) - 1
-    return tuple(
-        Fraction(0)
-        if index in offenders
-        else Fraction(
-            2 * sum(place < other for other in places)
-            + sum(place == other for other in places)
-            - 1,
-            2 * others,
-        )
-        for index, place in enumerate(places)
-    )
-
-
-def outcome_result(outcome: Outcome) -> PairingResult:
-    """The result of a match by its places alone, with nobody advancing."""
-    offenders = frozenset(fault.entrant for fault in outcome.faults)
-    return PairingResult(
-        decided_by=_decider(outcome, offenders),
-        places=outcome.places,
-        points=outcome.points,
-        scores=scores_by_places(outcome.places, offenders),
-        advances=(False,) * len(outcome.places),
-    )
-
-
-def _decider(outcome: Outcome, offenders: frozenset[int]) -> DecidedBy:
-    if len(offenders) == len(outcome.places):
-        return DecidedBy.DOUBLE_FORFEIT
-    if outcome.termination is Termination.FORFEIT:
-        return DecidedBy.FORFEIT
-    return DecidedBy.FAULT if offenders else DecidedBy.PLAY
-
-
-def walkover_result(active: Sequence[bool]) -> PairingResult:
-    """The result of a pairing that the inactive do not play: the only active one wins, or nobody scores."""
-    absent = sum(not present for present in active)
-    present = len(active) - absent
-    places = tuple(1 if here else present + 1 for here in active)
-    return PairingResult(
-        decided_by=DecidedBy.WALKOVER,
-        places=places,
-        points=(0,) * len(active),
-        scores=scores_by_places(
-            places, frozenset(index for index, here in enumerate(active) if not here)
-        ),
-        advances=(False,) * len(active),
-    )
-
-
-def describe_option(
-    name: str,
-    default: object,
-    doc: str,
-    *,
-    choices: tuple[object, ...] = (),
-    minimum: int | None = None,
-    maximum: int | None = None,
-) -> FormatOption:
-    """A `FormatOption`; the choices of a boolean follow from its default."""
-    if isinstance(default, bool):
-        choices = (True, False)
-    return FormatOption(
-        name=name, default=default, choices=choices, minimum=minimum, maximum=maximum, doc=doc
-    )
-
-
-def check_options(
-    name: str, options: tuple[FormatOption, ...], given: Mapping[str, object] | None
-) -> dict[str, object]:
-    """Every option with its given or default value. Raises FormatError naming what is allowed."""
-    known = {option.name: option for option in options}
-    for unknown in sorted(set(given or {}) - set(known)):
-        raise FormatError(
-            f"{name} has no option {unknown!r}; it has: {', '.join(sorted(known)) or 'none'}"
-        )
-    return {
-        option.name: _check_value(name, option, given[option.name])
-        if given and option.name in given
-        else option.default
-        for option in options
-    }
-
-
-_WORDS: dict[str, object] = {"true": True, "false": False, "null": None, "none": None}
-
-
-def _check_value(name: str, option: FormatOption, value: object) -> object:
-    if isinstance(value, str):
-        value = _read_text(option, value.strip().lower()) if value.strip() else value
-    if option.choices:
-        for choice in option.choices:
-            if type(choice) is type(value) and choice == value:
-                return choice
-        allowed = ", ".join(map(_spell, option.choices))
-    else:
-        low, high = option.minimum, option.maximum
-        if type(value) is int and (low is None or value >= low) and (high is None or value <= high):
-            return value
-        if value is None and option.default is None:
-            return None
-        allowed = f"a whole number from {low}" + ("" if high is None else f" to {high}")
-    raise FormatError(f"{option.name}={_spell(value)} is not allowed in {name}; allowed: {allowed}")
-
-
-def _read_text(option: FormatOption, text: str) -> object:
-    if text in _WORDS:
-        return _WORDS[text]
-    if text.isascii() and text.lstrip("-").isdecimal() and len(text) < 19:
-        return int(text)
-    for choice in option.choices:
-        if isinstance(choice, str) and choice.lower() == text:
-            return choice
-    return text
-
-
-def _spell(value: object) -> str:
-    return (
-        str(value).lower() if isinstance(value, bool) else "null" if value is None else str(value)
-    )
-
-
-def check_entrants(title: str, entrants: Sequence[SeededEntrant], *, at_least: int = 2) -> None:
-    """Raise FormatError for too few entrants or for ids or seeds that occur twice."""
-    if len(entrants) < at_least:
-        have = {0: "nobody has", 1: "only one has"}.get(len(entrants), f"only {len(entrants)} have")
-        raise FormatError(
-            f"{title} needs at least {at_least} entrants, and {have} entered: "
-            "keep the registration open longer, or cancel the tournament"
-        )
-    for what, values in (
-        ("id", [entrant.id for entrant in entrants]),
-        ("seed", [entrant.seed for entrant in entrants]),
-    ):
-        twice = sorted({value for value in values if values.count(value) > 1})
-        if twice:
-            raise FormatError(f"{what} {twice[0]} is given to more than one entrant")
-
-
-def require_complete(view: StageView) -> None:
-    """Raise FormatError, naming the open matches, unless every published round is complete."""
-    waiting = [p.key for r in view.rounds for p in r.pairings if p.result is None]
-    if waiting:
-        raise FormatError(
-            f"the next round cannot be paired before these are decided: {', '.join(waiting[:10])}"
-            + (" …" if len(waiting) > 10 else "")
-        )

@@ -1,0 +1,183 @@
+"""Round robin: everyone meets everyone, once or twice.
+
+Rounds follow the Berger tables (FIDE Handbook C.05, annex 1), which balance who is named first. With
+an odd number of entrants the highest number is the bye. Keys: ``RR/R2/M1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import ClassVar
+
+import msgspec
+
+from engine.errors import FormatError
+from engine.formats.base import (
+    Format,
+    FormatOptions,
+    Pairing,
+    PairingResult,
+    Round,
+    SeededEntrant,
+    StageView,
+)
+from engine.formats.options import FormatOption
+from engine.formats.results import (
+    absent_result,
+    bye_result,
+    check_entrants,
+    collect_meetings,
+    outcome_result,
+    require_complete,
+)
+from engine.outcome import Outcome
+from engine.standings import DEFAULT_ORDER, StandingRow, TieBreak, check_order, rank_entrants
+
+MAX_ENTRANTS = 128
+"""Beyond it a round robin has more than 8128 matches a cycle."""
+
+
+class RoundRobinOptions(FormatOptions, frozen=True):
+    """The options of a round robin."""
+
+    cycles: int = 1
+    tie_breaks: tuple[TieBreak, ...] = DEFAULT_ORDER
+
+
+class RoundRobin(Format):
+    """Everyone meets everyone; the table decides."""
+
+    name: ClassVar[str] = "round_robin"
+    title: ClassVar[str] = "Round robin"
+    summary: ClassVar[str] = (
+        "Everyone meets everyone and a table decides. The fairest, and the most matches."
+    )
+    options_type: ClassVar[type[FormatOptions]] = RoundRobinOptions
+    options: ClassVar[tuple[FormatOption, ...]] = (
+        FormatOption(
+            name="cycles",
+            default=1,
+            choices=(1, 2),
+            doc="How often each two meet; in the second cycle they swap sides.",
+        ),
+        FormatOption(
+            name="tie_breaks",
+            default=DEFAULT_ORDER,
+            choices=tuple(TieBreak),
+            is_list=True,
+            doc="What the table is ordered by; the score comes first.",
+        ),
+    )
+    pairing_sizes: ClassVar[tuple[int, ...]] = (2,)
+    knocks_out: ClassVar[bool] = False
+
+    def check(self, entrants: Sequence[SeededEntrant], options: RoundRobinOptions) -> None:
+        """2 to 128 entrants, and tie-breaks that begin with the score."""
+        check_entrants(self.title, entrants)
+        if len(entrants) > MAX_ENTRANTS:
+            matches = self.match_count(len(entrants), options)
+            raise FormatError(
+                f"a round robin of {len(entrants)} entrants has {matches} matches; it takes at most "
+                f"{MAX_ENTRANTS} entrants: limit the entries, or choose another format"
+            )
+        check_order(options.tie_breaks)
+
+    def round_count(self, entrants: int, options: RoundRobinOptions) -> int:
+        """A cycle has n - 1 rounds, n if n is odd."""
+        return (entrants - 1 + entrants % 2) * options.cycles
+
+    def match_count(self, entrants: int, options: RoundRobinOptions) -> int:
+        """One for each two entrants, n(n - 1)/2 a cycle."""
+        return entrants * (entrants - 1) // 2 * options.cycles
+
+    def next_round(self, view: StageView) -> Round | None:
+        """The next line of the Berger table, with walkovers over who has left.
+
+        Who leaves before the first round is not in the table at all.
+        """
+        require_complete(view)
+        if not view.rounds and len(view.active) < 2:
+            return None
+        numbers = _numbers(view)
+        index = len(view.rounds) + 1
+        if index > self.round_count(len(numbers), view.options):
+            return None
+        per_cycle = len(numbers) - 1 + len(numbers) % 2
+        line = berger_round(len(numbers), (index - 1) % per_cycle)
+        if index > per_cycle:
+            line = [(second, first) for first, second in line]
+        return Round(index=index, pairings=_plan_round(view, index, line, numbers))
+
+    def decide(
+        self,
+        view: StageView,  # noqa: ARG002 - Format's signature
+        pairing: Pairing,  # noqa: ARG002 - Format's signature
+        outcome: Outcome,
+    ) -> PairingResult:
+        """The match's places, as they are: ties stay ties, a double forfeit scores nothing."""
+        return outcome_result(outcome)
+
+    def walkover(self, view: StageView, pairing: Pairing) -> PairingResult | None:
+        """Who is still active scores 1."""
+        return absent_result(view, pairing)
+
+    def standings(self, view: StageView) -> tuple[StandingRow, ...]:
+        """The table. A bye is no round here, since everyone has as many."""
+        return rank_entrants(
+            {entrant.id: entrant.seed for entrant in view.entrants},
+            collect_meetings(view, count_byes=False),
+            view.options.tie_breaks,
+            lot=view.lot,
+            notes={entrant.id: "withdrawn" for entrant in view.entrants if not entrant.active},
+        )
+
+
+def berger_round(entrants: int, index: int) -> list[tuple[int, int]]:
+    """Round `index` (from 0) of the Berger table, as pairs of numbers 1 … n, the first named first.
+
+    An odd number is made even by one more, whose opponent has the bye.
+    """
+    n = entrants + entrants % 2
+    x = index * n // 2 % (n - 1)
+    pairs = [(x + 1, n) if index % 2 == 0 else (n, x + 1)]
+    pairs += [((x + k) % (n - 1) + 1, (x - k) % (n - 1) + 1) for k in range(1, n // 2)]
+    return pairs
+
+
+def _numbers(view: StageView) -> list[int]:
+    """The entrants by their numbers in the table: by seed, once a round is published as it has them."""
+    if not view.rounds:
+        return [entrant.id for entrant in view.active]
+    pairings = sorted(view.rounds[0].pairings, key=lambda pairing: pairing.slot)
+    count = sum(len(pairing.entrants) for pairing in pairings)
+    line = _with_byes_last(berger_round(count, 0), count)
+    entrant_of = {
+        number: entrant
+        for pair, pairing in zip(line, pairings, strict=True)
+        for number, entrant in zip(pair, pairing.entrants, strict=True)
+    }
+    return [entrant_of[number] for number in sorted(entrant_of)]
+
+
+def _with_byes_last(line: Sequence[tuple[int, int]], count: int) -> list[tuple[int, ...]]:
+    """A line without the number that nobody has; the bye comes last."""
+    real = [tuple(number for number in pair if number <= count) for pair in line]
+    return sorted(real, key=lambda pair: len(pair) == 1)
+
+
+def _plan_round(
+    view: StageView, index: int, line: Sequence[tuple[int, int]], numbers: Sequence[int]
+) -> tuple[Pairing, ...]:
+    return tuple(
+        _plan(view, f"RR/R{index}/M{slot}", slot, tuple(numbers[number - 1] for number in pair))
+        for slot, pair in enumerate(_with_byes_last(line, len(numbers)), start=1)
+    )
+
+
+def _plan(view: StageView, key: str, slot: int, entrants: tuple[int, ...]) -> Pairing:
+    pairing = Pairing(key=key, slot=slot, entrants=entrants)
+    if len(entrants) == 1:
+        result = bye_result(Fraction(0), advances=False)
+        return msgspec.structs.replace(pairing, is_bye=True, result=result)
+    return msgspec.structs.replace(pairing, result=absent_result(view, pairing))
