@@ -232,10 +232,10 @@ def likelihood_ratio(counts: Sequence[float], elo0: float, elo1: float) -> float
     filled = _fill(_check_counts(counts))
     total = sum(filled)
     chances = [count / total for count in filled]
-    fits = [_fit(chances, expected_score(difference)) for difference in (elo0, elo1)]
-    return sum(
+    fit0, fit1 = (_fit(chances, expected_score(difference)) for difference in (elo0, elo1))
+    return math.fsum(
         count * math.log(likely1 / likely0)
-        for count, likely0, likely1 in zip(filled, *fits, strict=True)
+        for count, likely0, likely1 in zip(filled, fit0, fit1, strict=True)
     )
 
 
