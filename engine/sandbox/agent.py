@@ -1,0 +1,382 @@
+"""The referee's side of a bot's process: asks it, measures it, and believes nothing that it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine import wire
+from engine.agents import (
+    AgentFactory,
+    AgentLog,
+    BotSource,
+    Declined,
+    Failure,
+    Limits,
+    Reply,
+    never,
+)
+from engine.errors import InfrastructureError
+from engine.outcome import Termination
+from engine.sandbox import policy
+from engine.sandbox.launcher import (
+    BubblewrapLauncher,
+    Launched,
+    Launcher,
+    parent_of,
+    receive_hello,
+)
+from engine.sandbox.runtime import BOT_FOLDER
+from engine.sdk import GameInfo
+from engine.sdk.timecontrol import TimeControl
+
+_SLICE_SECONDS = 1.0
+"""The lease is kept alive at least so often while a bot thinks."""
+_CLOCK_GRACE_SECONDS = 0.001
+_DEATH_SECONDS = 2.0
+"""How long a process that closed its channel may take to be dead, if that is why."""
+
+
+def sandbox_factory(launcher: Launcher | None = None) -> AgentFactory:
+    """Makes agents whose bots live in processes of their own, behind walls."""
+    chosen = launcher or BubblewrapLauncher()
+
+    def make(
+        source: BotSource,
+        *,
+        game: str,
+        ruleset: Any,
+        players: int,
+        time_control: TimeControl,
+        keep_alive: Callable[[], None] = never,
+    ) -> SandboxAgent:
+        start = wire.Start(
+            game=game,
+            ruleset=wire.encode_value(ruleset),
+            players=players,
+            time_control=time_control,
+            folder=BOT_FOLDER,
+            entry_point=source.entry_point,
+        )
+        return SandboxAgent(chosen, source.folder, start, keep_alive)
+
+    return make
+
+
+class SandboxAgent:
+    """One bot in one process, an `engine.agents.Agent`. Between its turns the process is stopped."""
+
+    def __init__(
+        self, launcher: Launcher, folder: str, start: wire.Start, keep_alive: Callable[[], None]
+    ) -> None:
+        self._launcher = launcher
+        self._folder = folder
+        self._start = start
+        self._keep_alive = keep_alive
+        self._launched: Launched | None = None
+        self._bot: _BotProcess | None = None
+        self._turn = 0
+        self._seen_us = 0
+        self._broken: Failure | None = None
+        self._log = AgentLog()
+
+    def start(self) -> None:
+        """Launch the process. Raises InfrastructureError if that cannot be done."""
+        self._launched = self._launcher.launch(self._folder)
+        _send(self._launched.channel, policy.walls())
+
+    def wait_ready(self, limits: Limits) -> int | Declined | Failure:
+        """As `Agent.wait_ready`; the clock starts when the walls stand. Raises InfrastructureError if they never do."""
+        assert self._launched is not None, "start() comes first"
+        self._bot = bot = self._await_walls(self._launched)
+        _send(self._launched.channel, self._start)
+        answer = self._exchange(bot, limits, "starting")
+        if isinstance(answer, Failure):
+            return answer
+        reply, cpu_us = answer
+        match reply:
+            case wire.Ready():
+                return cpu_us
+            case wire.Declined():
+                return Declined(cpu_us)
+            case _:
+                return self._judge_other(reply, cpu_us, "starting")
+
+    def begin_game(self, info: GameInfo) -> None:
+        """Put the news into the channel, where the stopped process finds it with its next turn."""
+        message = wire.BeginGame(
+            turn=self._turn + 1,
+            seat=info.seat,
+            players=info.players,
+            random_seed=info.random_seed.to_bytes(32, "big"),
+            number=info.number,
+        )
+        self._tell(message)
+
+    def ask(
+        self, observation: Any, legal: Sequence[Any], limits: Limits, *, deal: int, turn: int
+    ) -> Reply | Failure:
+        """As `Agent.ask`. Whatever waits in the channel before the question is asked is a violation."""
+        bot = self._bot
+        assert bot is not None, "wait_ready() comes first"
+        self._turn += 1
+        if self._broken is None and bot.has_spoken():
+            self._broken = Failure(Termination.PROTOCOL, "sent a message before it was asked")
+        if self._broken is None:
+            self._tell(wire.Turn(self._turn, deal, turn, wire.encode_value(observation)))
+        if self._broken is not None:
+            return self._broken
+        answer = self._exchange(bot, limits, "choosing an action")
+        if isinstance(answer, Failure):
+            return answer
+        reply, cpu_us = answer
+        if isinstance(reply, wire.Answer):
+            if reply.turn != self._turn:
+                return Failure(Termination.PROTOCOL, "answered another turn", cpu_us)
+            if reply.index >= len(legal):
+                return Failure(
+                    Termination.ILLEGAL_ACTION, "chose an action that does not exist", cpu_us
+                )
+            return Reply(reply.index, cpu_us)
+        return self._judge_other(reply, cpu_us, "choosing an action")
+
+    def close(self) -> AgentLog:
+        """As `Agent.close`: when it returns, nothing of the bot is left."""
+        launched, self._launched = self._launched, None
+        if launched is not None:
+            try:
+                launched.process.end()
+                self._log = _read_log(launched)
+            finally:
+                if self._bot is not None:
+                    self._bot.close()
+                launched.channel.close()
+                os.close(launched.log_fd)
+                os.close(launched.traceback_fd)
+        return self._log
+
+    def _await_walls(self, launched: Launched) -> _BotProcess:
+        """Wait for `Hello`: the last words of trusted code, so all that fails before is our own failure."""
+        deadline = time.monotonic() + policy.LAUNCH_SECONDS
+        while not _is_readable(launched.channel.fileno(), _SLICE_SECONDS):
+            self._keep_alive()
+            if time.monotonic() > deadline:
+                raise InfrastructureError("the sandbox did not start in time")
+        try:
+            packet, pid = receive_hello(launched.channel, wire.ANSWER_BYTES)
+        except ConnectionError:
+            packet, pid = b"", None
+        if not packet:
+            status = launched.process.wait_status(_DEATH_SECONDS)
+            words = _read_part(launched.log_fd, policy.LOG_BYTES)[0].strip()
+            raise InfrastructureError(f"the sandbox did not start (status {status}): {words}")
+        if not isinstance(wire.decode_reply(packet), wire.Hello) or not pid:
+            raise InfrastructureError("the sandbox began with something else than its greeting")
+        if parent_of(pid) != launched.process.parent_pid:
+            raise InfrastructureError("the sandbox's greeting came from another process")
+        return _BotProcess(pid, launched.channel)
+
+    def _tell(self, message: wire.Request) -> None:
+        """Send; a channel that is closed or full is the bot's doing."""
+        assert self._launched is not None, "start() comes first"
+        try:
+            _send(self._launched.channel, message)
+        except BlockingIOError:
+            self._broken = Failure(Termination.PROTOCOL, "does not read what it is told")
+        except ConnectionError:
+            self._broken = self._judge_end(0)
+
+    def _exchange(
+        self, bot: _BotProcess, limits: Limits, doing: str
+    ) -> tuple[wire.Reply, int] | Failure:
+        """Let the process run until it answers: the answer and its CPU time, or what it did wrong."""
+        before_us = bot.cpu_us()
+        bot.resume()
+        try:
+            packet = self._await_packet(bot, limits, before_us)
+        finally:
+            bot.stop()
+        cpu_us = bot.cpu_us() - before_us
+        if packet is None or cpu_us > limits.cpu_us:
+            return self._late(limits, cpu_us, doing)
+        if not packet and bot.has_hung_up():
+            return self._judge_end(cpu_us)
+        try:
+            return wire.decode_reply(packet), cpu_us
+        except wire.UnreadableMessageError as error:
+            return Failure(Termination.PROTOCOL, f"sent {error}", cpu_us)
+
+    def _await_packet(self, bot: _BotProcess, limits: Limits, before_us: int) -> bytes | None:
+        """The next packet, empty at the channel's end; None when a clock has run out.
+
+        One thread cannot use more CPU time than passes, so nothing need be looked at before the rest of
+        the CPU budget could be used up.
+        """
+        deadline = time.monotonic() + limits.wall_ms / 1000
+        while True:
+            cpu_left = (before_us + limits.cpu_us - bot.cpu_us()) / 1e6 + _CLOCK_GRACE_SECONDS
+            wall_left = deadline - time.monotonic()
+            if cpu_left < 0 or wall_left < 0:
+                return None
+            if bot.wait(min(cpu_left, wall_left, _SLICE_SECONDS)):
+                return bot.receive()
+            self._keep_alive()
+
+    def _late(self, limits: Limits, cpu_us: int, doing: str) -> Failure:
+        if cpu_us > limits.cpu_us:
+            return Failure(Termination.TIME, f"used up its CPU time while {doing}", cpu_us)
+        return Failure(
+            Termination.TIME, f"gave no answer within {limits.wall_ms} ms while {doing}", cpu_us
+        )
+
+    def _judge_other(self, reply: wire.Reply, cpu_us: int, doing: str) -> Failure:
+        """What a reply that is no answer means. Its texts go into records, so only harmless ones pass."""
+        match reply:
+            case wire.Crashed(out_of_memory=True):
+                return Failure(Termination.MEMORY, f"ran out of memory while {doing}", cpu_us)
+            case wire.Crashed(error=error):
+                return Failure(Termination.CRASH, f"raised {_name(error)} while {doing}", cpu_us)
+            case wire.Illegal(turn=self._turn, action=action):
+                return Failure(Termination.ILLEGAL_ACTION, f"chose {_notation(action)}", cpu_us)
+            case wire.Nonsense(turn=self._turn, kind=kind):
+                detail = f"chose something of type {_name(kind)}, which is no action of the game"
+                return Failure(Termination.PROTOCOL, detail, cpu_us)
+            case _:
+                return Failure(Termination.PROTOCOL, f"sent a wrong message while {doing}", cpu_us)
+
+    def _judge_end(self, cpu_us: int) -> Failure:
+        """Its channel is closed: by its end, or by itself."""
+        assert self._launched is not None, "start() comes first"
+        if self._bot is not None:
+            self._bot.resume()
+        status = self._launched.process.wait_status(_DEATH_SECONDS)
+        if status is None:
+            return Failure(Termination.PROTOCOL, "closed its channel", cpu_us)
+        return Failure(Termination.CRASH, f"its process ended ({_explain(status)})", cpu_us)
+
+
+class _BotProcess:
+    """A living process by its pidfd and its CPU clock, with the channel to it."""
+
+    def __init__(self, pid: int, channel: socket.socket) -> None:
+        self._channel = channel
+        self._pidfd = os.pidfd_open(pid)
+        self._clock = (~pid << 3) | 2  # CPUCLOCK_SCHED of the process, man 3 clock_getcpuclockid
+        self._last_us = 0
+
+    def cpu_us(self) -> int:
+        """CPU microseconds so far; after its death what was read last."""
+        try:
+            now_us = time.clock_gettime_ns(self._clock) // 1000
+        except OSError:
+            return self._last_us
+        if not self.is_dead():  # else its pid may be another's by now
+            self._last_us = now_us
+        return self._last_us
+
+    def is_dead(self) -> bool:
+        """Whether the process has ended."""
+        return _is_readable(self._pidfd, 0)
+
+    def stop(self) -> None:
+        """Let it not run on: not in its opponents' time."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it run."""
+        self._signal(signal.SIGCONT)
+
+    def has_spoken(self) -> bool:
+        """Whether a packet waits in the channel."""
+        try:
+            return bool(self._channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            return False  # its end: sending will tell
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a packet or the channel's end; whether there is one."""
+        return _is_readable(self._channel.fileno(), seconds)
+
+    def has_hung_up(self) -> bool:
+        """Whether its end of the channel is closed."""
+        poll = select.poll()
+        poll.register(self._channel, 0)
+        return bool(poll.poll(0))
+
+    def receive(self) -> bytes:
+        """The packet that waits; empty at the channel's end. A longer one than allowed is cut but stays too long."""
+        try:
+            return self._channel.recv(wire.ANSWER_BYTES + 1)
+        except ConnectionError:
+            return b""
+
+    def close(self) -> None:
+        """Forget the process."""
+        os.close(self._pidfd)
+
+    def _signal(self, number: signal.Signals) -> None:
+        try:
+            signal.pidfd_send_signal(self._pidfd, number)
+        except ProcessLookupError:
+            return  # it has ended: the channel tells
+
+
+def _send(channel: socket.socket, message: wire.Request) -> None:
+    """Send without waiting: the channel has room for many messages. Raises BlockingIOError or ConnectionError."""
+    packet = wire.encode(message)
+    if len(packet) > wire.REQUEST_BYTES:
+        raise InfrastructureError(f"a message of {len(packet)} bytes is too long for the sandbox")
+    channel.send(packet, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+
+
+def _is_readable(descriptor: int, seconds: float) -> bool:
+    """Wait up to `seconds` until there is something to read, an end included."""
+    poll = select.poll()  # unlike select.select, not limited to the first 1024 descriptors
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(max(seconds, 0) * 1000))
+
+
+def _explain(status: int) -> str:
+    try:
+        return f"status {status}, {signal.Signals(status - 128).name}"
+    except ValueError:
+        return f"status {status}"
+
+
+def _name(text: str) -> str:
+    """The name of a type, if it looks like one."""
+    return text if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]{0,60}", text) else "something unnamed"
+
+
+def _notation(text: str) -> str:
+    """An action in the record's notation, if it looks like one."""
+    if re.fullmatch(r"[a-z]{1,10}( [0-9]{1,6}| [0-6]-[0-6])?", text):
+        return f"{text}, which is not legal here"
+    return "an action that is not legal here"
+
+
+def _read_log(launched: Launched) -> AgentLog:
+    text, truncated = _read_part(launched.log_fd, policy.LOG_BYTES)
+    last_words, _ = _read_part(launched.traceback_fd, policy.TRACEBACK_BYTES)
+    return AgentLog(text=text, truncated=truncated, traceback=last_words)
+
+
+def _read_part(descriptor: int, limit: int) -> tuple[str, bool]:
+    """The head of a log, and whether it is full. Control characters are spelled out: logs reach terminals."""
+    data = os.pread(descriptor, limit, 0)
+    return _CONTROL.sub(_spell_control, data.decode("utf-8", "replace")), len(data) >= limit
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def _spell_control(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")

@@ -1,0 +1,228 @@
+"""What runs inside the walls: raises them, imports the bot, and hands it its turns.
+
+Only trusted code runs until `Hello` is sent; from then on this process belongs to the bot. It may do here
+what it likes, also with this module: the referee believes nothing that comes out. It must not know
+anything of the referee's side but the messages of `engine.wire`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import importlib
+import io
+import os
+import resource
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+import pluggy
+
+from engine import wire
+from engine.errors import PluginError
+from engine.games import get_game
+from engine.games.base import Action
+from engine.sdk import PROJECT, GameInfo, Strategy, hookspecs
+
+_CHANNEL = 3
+_LOG = 2
+_TRACEBACK = 4
+_TRACEBACK_BYTES = 32 * 1024
+_PR_SET_SECCOMP = 22
+_SECCOMP_MODE_FILTER = 2
+
+T = TypeVar("T")
+
+
+def main(channel: int, log: int, traceback_file: int) -> NoReturn:
+    """Live in this process, whose inherited files are numbered so, until it is ended."""
+    _arrange_files(channel, log, traceback_file)
+    walls = _receive()
+    assert isinstance(walls, wire.Walls)
+    raise_walls(walls)
+    _send(wire.Hello())
+    start = _receive()
+    assert isinstance(start, wire.Start)
+    _Host(start).serve()
+
+
+def _arrange_files(channel: int, log: int, traceback_file: int) -> None:
+    """Leave open: the null device as 0 and 1, the log as 2, the channel as 3, the traceback as 4."""
+    aside = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (log, channel, traceback_file)]
+    for target, descriptor in zip((_LOG, _CHANNEL, _TRACEBACK), aside, strict=True):
+        os.dup2(descriptor, target)
+    os.closerange(_TRACEBACK + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+
+
+class _FilterProgram(ctypes.Structure):
+    """``struct sock_fprog``."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def raise_walls(walls: wire.Walls) -> None:
+    """Set the resource limits, then the filter of system calls. Raises OSError if the kernel refuses."""
+    for name, value in walls.rlimits.items():
+        which = getattr(resource, name)
+        hard = resource.getrlimit(which)[1]
+        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(which, (bound, bound))
+    libc = ctypes.CDLL(None, use_errno=True)
+    program = _FilterProgram(len(walls.seccomp) // 8, walls.seccomp)
+    # bubblewrap has set no_new_privs, without which the kernel would not take a filter.
+    if libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program)) != 0:
+        raise OSError(ctypes.get_errno(), "the kernel refused the filter of system calls")
+
+
+def _receive() -> wire.Request:
+    packet = os.read(_CHANNEL, wire.REQUEST_BYTES)
+    if not packet:
+        os._exit(0)  # the referee has gone
+    return wire.decode_request(packet)
+
+
+def _send(message: wire.Reply) -> None:
+    os.write(_CHANNEL, wire.encode(message))
+
+
+class _BotLog(io.TextIOBase):
+    """Where ``print()`` goes: the log, with a mark before the first words of each turn."""
+
+    def __init__(self) -> None:
+        self._mark = ""
+
+    def mark(self, words: str) -> None:
+        """Put `words` before what is written next."""
+        self._mark = f"--- {words}\n"
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        data = (self._mark + text).encode("utf-8", "backslashreplace")
+        self._mark = ""
+        try:
+            os.write(_LOG, data)
+        except OSError:
+            # The log is full: its head is kept, and its reader sees by its length that it was cut.
+            return len(text)
+        return len(text)
+
+
+class _Host:
+    """One strategy and the turns it gets."""
+
+    def __init__(self, start: wire.Start) -> None:
+        self._start = start
+        self._log = _BotLog()
+        self._games = 0
+        self._spare: bytearray | None = bytearray(1 << 20)  # room to tell of a MemoryError
+
+    def serve(self) -> NoReturn:
+        """Make the strategy and play until the referee ends this process."""
+        sys.stdout = sys.stderr = self._log
+        game = get_game(self._start.game)
+        self._ruleset = msgspec.msgpack.decode(self._start.ruleset, type=game.ruleset_type)
+        observations = msgspec.msgpack.Decoder(game.observation_type)
+        self._log.mark("start")
+        strategy = self._guard(0, self._make_strategy)
+        if strategy is None:
+            _send(wire.Declined())
+            os._exit(0)
+        _send(wire.Ready())
+        while True:
+            request = _receive()
+            if isinstance(request, wire.BeginGame):
+                self._begin_game(strategy, request)
+            else:
+                assert isinstance(request, wire.Turn)
+                _send(self._play_turn(strategy, observations, request))
+
+    def _make_strategy(self) -> Strategy[Any, Any] | None:
+        """The bot's strategy. Raises whatever the bot raises, and PluginError for a plugin that is none."""
+        start = self._start
+        sys.path.append(start.folder)
+        module, _, attribute = start.entry_point.partition(":")
+        plugin: Any = importlib.import_module(module)
+        for name in filter(None, attribute.split(".")):
+            plugin = getattr(plugin, name)
+        manager = pluggy.PluginManager(PROJECT)
+        manager.add_hookspecs(hookspecs)
+        manager.register(plugin)
+        manager.check_pending()
+        if not manager.hook.make_strategy.get_hookimpls():
+            raise PluginError(
+                f"{start.entry_point} implements no make_strategy: write a function of that name "
+                "and put @hookimpl above it"
+            )
+        strategy = manager.hook.make_strategy(
+            game=start.game, ruleset=self._ruleset, players=start.players
+        )
+        if strategy is not None and not isinstance(strategy, Strategy):
+            raise PluginError(
+                f"make_strategy answered with {type(strategy).__name__}: it must be a Strategy or None"
+            )
+        return strategy
+
+    def _begin_game(self, strategy: Strategy[Any, Any], request: wire.BeginGame) -> None:
+        info = GameInfo(
+            game=self._start.game,
+            ruleset=self._ruleset,
+            seat=request.seat,
+            players=request.players,
+            time_control=self._start.time_control,
+            random_seed=int.from_bytes(request.random_seed, "big"),
+            number=request.number,
+        )
+        self._games = request.number
+        self._log.mark(f"game {request.number} begins")
+        self._guard(request.turn, lambda: strategy.begin_game(info))
+
+    def _play_turn(
+        self,
+        strategy: Strategy[Any, Any],
+        observations: msgspec.msgpack.Decoder[Any],
+        request: wire.Turn,
+    ) -> wire.Reply:
+        observation = observations.decode(request.observation)
+        self._log.mark(f"game {self._games}, deal {request.deal}, action {request.action}")
+        return self._guard(request.turn, lambda: _choose(strategy, observation, request.turn))
+
+    def _guard(self, turn: int, call: Callable[[], T]) -> T:
+        """What `call` returns; if it raises, tell, and end this process."""
+        try:
+            return call()
+        except BaseException as error:  # noqa: BLE001  # also SystemExit: whatever a bot raises is its crash
+            self._spare = None
+            _write_traceback(error)
+            out_of_memory = isinstance(error, MemoryError)
+            _send(wire.Crashed(turn, type(error).__name__[:200], out_of_memory))
+            os._exit(1)
+
+
+def _choose(strategy: Strategy[Any, Any], observation: Any, turn: int) -> wire.Reply:
+    action = strategy.act(observation)
+    try:
+        return wire.Answer(turn, observation.legal.index(action))
+    except ValueError:
+        print(f"not one of the legal actions: {action!r:.1000}")
+    if isinstance(action, Action):
+        return wire.Illegal(turn, str(action)[:200])
+    return wire.Nonsense(turn, type(action).__name__[:200])
+
+
+def _write_traceback(error: BaseException) -> None:
+    try:
+        text = "".join(traceback.format_exception(error, limit=-20))
+    except BaseException as failure:  # noqa: BLE001  # an exception may have a __str__ that raises
+        text = (
+            f"{type(error).__name__}, whose traceback cannot be written: {type(failure).__name__}\n"
+        )
+    data = text.encode("utf-8", "backslashreplace")
+    half = _TRACEBACK_BYTES // 8
+    if len(data) > 2 * half:
+        data = data[:half] + b"\n... cut ...\n" + data[-half + 20 :]
+    os.write(_TRACEBACK, data)

@@ -1,0 +1,113 @@
+"""What a bot's process may do, as data: resource limits and the allowlist of system calls.
+
+Everything that is not listed fails with EPERM; a call of a foreign architecture kills the process.
+The filter is compiled here, outside, and loaded by the child itself once its own imports are done: so
+not even ``execve`` is on the list.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import termios
+from functools import cache
+
+from engine.wire import Walls
+
+MEMORY_BYTES = 256 * 1024 * 1024
+"""Address space of a bot's process, the interpreter (about 40 MiB) included."""
+STACK_BYTES = 8 * 1024 * 1024
+"""Stack of a bot's process, whatever the machine's default is."""
+OPEN_FILES = 32
+"""Open files of a bot's process."""
+LOG_BYTES = 64 * 1024
+"""What a bot can write to its log; the rest is dropped."""
+TRACEBACK_BYTES = 8 * 1024
+"""What is kept of a crash's traceback."""
+CPU_BACKSTOP_SECONDS = 3600
+"""CPU time of a process, a backstop: the referee's clocks are far below."""
+LAUNCH_SECONDS = 60
+"""How long the interpreter may take to stand behind its walls; longer is the machine's failure."""
+
+RLIMITS = {
+    "RLIMIT_AS": MEMORY_BYTES,
+    "RLIMIT_STACK": STACK_BYTES,
+    "RLIMIT_NPROC": 1,
+    "RLIMIT_NOFILE": OPEN_FILES,
+    "RLIMIT_FSIZE": LOG_BYTES,
+    "RLIMIT_CPU": CPU_BACKSTOP_SECONDS,
+    "RLIMIT_CORE": 0,
+    "RLIMIT_MEMLOCK": 0,
+    "RLIMIT_MSGQUEUE": 0,
+}
+
+ALLOWED = (
+    # Files and the channel, already open or read-only (`open` and `openat` are limited below).
+    "read", "write", "pread64", "pwrite64", "readv", "writev", "lseek", "close",
+    "fstat", "stat", "lstat", "newfstatat", "fstatfs", "statfs",
+    "access", "faccessat", "readlink", "readlinkat", "getdents64", "getcwd", "chdir", "fadvise64",
+    "dup", "dup2", "dup3", "poll", "ppoll", "select", "pselect6",
+    # Memory: RLIMIT_AS is the limit.
+    "brk", "mmap", "munmap", "mremap", "mprotect", "madvise", "mincore", "msync",
+    # Time and rest.
+    "clock_gettime", "clock_getres", "gettimeofday", "time", "times", "nanosleep", "clock_nanosleep",
+    "getrusage", "sched_yield", "sched_getaffinity", "getcpu", "restart_syscall",
+    # Itself.
+    "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getresuid", "getresgid",
+    "getgroups", "getpgrp", "getpgid", "getsid", "uname", "getrandom", "getrlimit", "umask",
+    "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "sigaltstack",
+    "futex", "set_robust_list", "get_robust_list", "rseq", "exit", "exit_group",
+    # glibc's qsort returns garbage where this fails.
+    "sysinfo",
+)  # fmt: skip
+
+MISSING = (
+    "clone3", "faccessat2", "openat2", "statx", "close_range", "pidfd_open", "memfd_secret",
+    "epoll_pwait2", "futex_waitv", "fchmodat2",
+)  # fmt: skip
+"""These fail with ENOSYS, so that libc falls back to an older call, which is judged by itself."""
+
+_READ_ONLY = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_TMPFILE & ~os.O_DIRECTORY
+_F_DUPFD_CLOEXEC = 1030
+FCNTL_COMMANDS = (fcntl.F_DUPFD, _F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL)
+IOCTL_REQUESTS = (termios.TCGETS, termios.FIOCLEX, termios.FIONCLEX, termios.TIOCGWINSZ)
+
+
+@cache
+def walls() -> Walls:
+    """What every child gets. Raises OSError where seccompy does not know this processor."""
+    return Walls(seccomp=compile_filter(), rlimits=RLIMITS)
+
+
+def compile_filter() -> bytes:
+    """The seccomp filter for this machine's architecture, as packed ``struct sock_filter``."""
+    import seccompy
+
+    rules = seccompy.Filter(default=seccompy.Action.ERRNO | errno.EPERM)
+    for name in filter(_exists_here, ALLOWED):
+        rules.allow(name)
+    for name in filter(_exists_here, MISSING):
+        rules.errno(name, errno.ENOSYS)
+    for name, flags_at in (("open", 1), ("openat", 2)):
+        if _exists_here(name):
+            read_only = seccompy.ArgCmp(flags_at, seccompy.CmpOp.MASKED_EQ, 0, mask=_READ_ONLY)
+            rules.allow(name, args=[read_only])
+    for command in FCNTL_COMMANDS:
+        rules.allow("fcntl", args={1: command})
+    for request in IOCTL_REQUESTS:
+        rules.allow("ioctl", args={1: request})
+    # Asking for one's own limits is harmless, and Python does; setting them is not allowed.
+    rules.allow("prlimit64", args={0: 0, 2: 0})
+    return bytes(rules.program)
+
+
+def _exists_here(name: str) -> bool:
+    """Whether this architecture has that system call (aarch64 has no ``open``, ``stat`` …)."""
+    import seccompy
+
+    try:
+        seccompy.syscall_nr(name)
+    except (KeyError, ValueError, seccompy.SeccompError):
+        return False
+    return True

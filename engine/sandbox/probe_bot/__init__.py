@@ -1,0 +1,1 @@
+"""A bot's folder holding the bot that tries the walls."""

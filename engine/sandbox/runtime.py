@@ -1,0 +1,134 @@
+"""What a bot's process can see: the interpreter, the standard library, the SDK, and nothing else.
+
+Package folders are shown one by one, never a site-packages folder or a checkout: what lies beside them
+(settings, other bots, the rest of the engine) does not exist for a bot.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import sysconfig
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from engine.errors import SandboxUnavailableError
+
+CODE_FOLDER = "/arena"
+"""Where the SDK and its packages appear to a bot."""
+BOT_FOLDER = "/bot"
+"""Where its own folder appears to a bot."""
+
+ENGINE_PARTS = (
+    "__init__.py", "errors.py", "tiles.py", "shuffle.py", "outcome.py", "games", "sdk", "wire.py",
+    "sandbox/__init__.py", "sandbox/bot_host.py",
+)  # fmt: skip
+"""The parts of the engine that a bot's process imports; none of them knows a secret."""
+PACKAGES = ("pluggy", "msgspec")
+"""The packages that bots may use beside the standard library and the SDK."""
+
+_LIBRARY_FOLDERS = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """How the interpreter looks from inside."""
+
+    interpreter: str
+    """Path of the real interpreter, the same inside and outside."""
+    shown: tuple[tuple[str, str], ...]
+    """Read-only (outside, inside) pairs of files and folders, parents first."""
+    links: tuple[tuple[str, str], ...]
+    """Symbolic links to make inside: (target, link)."""
+    hidden: tuple[str, ...]
+    """Folders inside a shown one whose content is hidden."""
+    import_path: tuple[str, ...]
+    """``sys.path`` of the child, before the bot's own folder."""
+
+
+@cache
+def find_runtime() -> Runtime:
+    """The runtime of the interpreter that runs now. Raises SandboxUnavailableError if its parts cannot be found."""
+    # A virtual environment's own interpreter is only a link.
+    interpreter = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
+    base = {"base": sys.base_prefix, "platbase": sys.base_exec_prefix}
+    stdlib = Path(sysconfig.get_path("stdlib", vars=base | {"installed_base": sys.base_prefix}))
+    platstdlib = Path(
+        sysconfig.get_path("platstdlib", vars=base | {"platbase": sys.base_exec_prefix})
+    )
+    if not interpreter.is_file() or not (stdlib / "os.py").is_file():
+        raise SandboxUnavailableError(
+            [f"the interpreter's parts cannot be found at {interpreter} and {stdlib}"]
+        )
+    links, folders = _library_folders()
+    outside = [*folders, stdlib, platstdlib, interpreter, *_interpreter_library()]
+    shown = list(dict.fromkeys((str(path), str(path)) for path in outside))
+    return Runtime(
+        interpreter=str(interpreter),
+        shown=(*_without_nested(shown), *_engine_files(), *_packages()),
+        links=links,
+        hidden=tuple(
+            str(folder / name)
+            for folder in dict.fromkeys((stdlib, platstdlib, Path("/usr/lib/python3")))
+            for name in ("site-packages", "dist-packages")
+            if (folder / name).is_dir()
+        ),
+        import_path=(CODE_FOLDER, str(stdlib), str(platstdlib / "lib-dynload")),
+    )
+
+
+def _library_folders() -> tuple[tuple[tuple[str, str], ...], list[Path]]:
+    """The system's shared libraries; ``/lib`` is a link to ``/usr/lib`` on many systems."""
+    links = []
+    folders = []
+    for path in map(Path, _LIBRARY_FOLDERS):
+        if path.is_symlink():
+            links.append((str(path.readlink()), str(path)))
+        elif path.exists():
+            folders.append(path)
+    return tuple(links), folders
+
+
+def _interpreter_library() -> list[Path]:
+    """``libpython3.x.so``, for an interpreter that is built so."""
+    folder, name = sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME")
+    if not folder or not name:
+        return []
+    path = Path(folder) / name
+    return [path] if ".so" in name and path.is_file() else []
+
+
+def _without_nested(shown: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Leave out what a shown folder contains anyway."""
+    roots = [inside for _, inside in shown]
+    return [
+        (outside, inside)
+        for outside, inside in shown
+        if not any(inside != root and Path(inside).is_relative_to(root) for root in roots)
+    ]
+
+
+def _engine_files() -> list[tuple[str, str]]:
+    """The parts of the engine, each with its compiled file where there is one."""
+    engine = Path(__file__).resolve().parent.parent
+    shown = []
+    for part in ENGINE_PARTS:
+        path = engine / part
+        shown.append((str(path), f"{CODE_FOLDER}/engine/{part}"))
+        if path.suffix == ".py":
+            compiled = Path(importlib.util.cache_from_source(str(path)))
+            if compiled.is_file():
+                inside = compiled.relative_to(engine)
+                shown.append((str(compiled), f"{CODE_FOLDER}/engine/{inside}"))
+    return shown
+
+
+def _packages() -> list[tuple[str, str]]:
+    shown = []
+    for name in PACKAGES:
+        spec = importlib.util.find_spec(name)
+        if spec is None or not spec.submodule_search_locations:
+            raise SandboxUnavailableError([f"the package {name} cannot be found"])
+        shown.append((spec.submodule_search_locations[0], f"{CODE_FOLDER}/{name}"))
+    return shown

@@ -1,0 +1,3 @@
+"""Asks for 3 GB at its import."""
+
+HOARD = bytearray(3 * 10**9)

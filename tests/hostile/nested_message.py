@@ -1,0 +1,16 @@
+"""Sends a message nested too deep to read."""
+
+import os
+
+from engine.sdk import Strategy, hookimpl
+
+
+class Attacker(Strategy):
+    def act(self, observation):
+        os.write(3, b"\x91" * 4000)
+        return observation.legal[0]
+
+
+@hookimpl
+def make_strategy(game, ruleset, players):
+    return Attacker()

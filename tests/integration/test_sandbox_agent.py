@@ -1,0 +1,354 @@
+"""Well-behaved bots in the sandbox, and what the agent promises the referee."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.agents import Declined, Failure, Limits, Reply
+from engine.errors import InfrastructureError, SandboxUnavailableError
+from engine.games import get_game
+from engine.sandbox import launcher, probe
+from engine.shuffle import Stream
+from tests.hostile.stage import (
+    GENEROUS,
+    first_question,
+    game_info,
+    make_agent,
+    nothing_left_behind,
+    perform,
+    source_in,
+)
+
+pytestmark = pytest.mark.sandbox
+
+
+@pytest.mark.parametrize(
+    ("game", "players"),
+    [("eighty", 4), ("podkidnoe", 2), ("podkidnoe", 3), ("podkidnoe", 4)],
+)
+def test_bots_play_a_whole_deal(tmp_path, game, players):
+    rules = get_game(game)
+    ruleset = rules.make_ruleset()
+    state = rules.start(ruleset, rules.deal(Stream(b"deal" * 8), ruleset, players))
+    agents = [
+        make_agent(source_in(tmp_path, "well_behaved"), game, players) for _ in range(players)
+    ]
+    asked = 0
+    with nothing_left_behind():
+        try:
+            for agent in agents:
+                agent.start()
+            assert all(isinstance(agent.wait_ready(GENEROUS), int) for agent in agents)
+            for seat, agent in enumerate(agents):
+                agent.begin_game(game_info(seat, game=game, players=players))
+            while not state.is_over:
+                codes = state.legal()
+                index = 0
+                if len(codes) > 1:
+                    observation = state.observe(1000)
+                    answer = agents[state.seat].ask(
+                        observation, observation.legal, GENEROUS, deal=0, turn=asked
+                    )
+                    assert isinstance(answer, Reply)
+                    assert answer.index == 0
+                    assert answer.cpu_us >= 0
+                    asked += 1
+                state.apply(codes[index])
+        finally:
+            logs = [agent.close() for agent in agents]
+    assert asked > 3
+    assert [log.traceback for log in logs] == [""] * players
+
+
+def write_bot(folder: Path, act: str, *, begin: str = "pass", make: str = "return Tested()"):
+    (folder / "tested.py").write_text(
+        textwrap.dedent(
+            """
+            import os, sys, random
+            from engine.sdk import Strategy, hookimpl
+
+            class Tested(Strategy):
+                def begin_game(self, info):
+                    {begin}
+                def act(self, observation):
+                    {act}
+
+            @hookimpl
+            def make_strategy(game, ruleset, players):
+                {make}
+            """
+        ).format(begin=begin, act=act, make=make)
+    )
+    source = source_in(folder, "well_behaved")
+    return make_agent(
+        type(source)(bot="t", version=None, wheel=None, folder=str(folder), entry_point="tested")
+    )
+
+
+def test_strategy_learns_what_a_game_is_about(tmp_path):
+    agent = write_bot(tmp_path, "return observation.legal[0]", begin="print(info)")
+    show = perform(agent, questions=1)
+    assert show.fault is None
+    assert show.log.text == f"--- game 0 begins\n{game_info()}\n"
+
+
+def test_observation_arrives_whole(tmp_path):
+    agent = write_bot(tmp_path, "print(observation); return observation.legal[-1]")
+    show = perform(agent, questions=1)
+    question = first_question()
+    assert show.log.text == f"--- game 0, deal 0, action 0\n{question}\n"
+    assert show.answers[0].index == len(question.legal) - 1
+
+
+def test_bot_that_does_not_play_declines(tmp_path):
+    with nothing_left_behind():
+        show = perform(write_bot(tmp_path, "return None", make="return None"))
+    assert isinstance(show.ready, Declined)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        ("return object()", "make_strategy answered with object: it must be a Strategy or None"),
+        ("return 1/0", "ZeroDivisionError: division by zero"),
+    ],
+    ids=["no strategy", "an error"],
+)
+def test_author_is_told_why_a_bot_does_not_start(tmp_path, make, words):
+    show = perform(write_bot(tmp_path, "return None", make=make))
+    assert isinstance(show.ready, Failure)
+    assert words in show.log.traceback
+
+
+def test_plugin_without_the_hook_is_told_what_is_missing(tmp_path):
+    (tmp_path / "tested.py").write_text("def make_strategy(game, ruleset, players): return None\n")
+    source = source_in(tmp_path, "well_behaved")
+    agent = make_agent(
+        type(source)(bot="t", version=None, wheel=None, folder=str(tmp_path), entry_point="tested")
+    )
+    assert "put @hookimpl above it" in perform(agent).log.traceback
+
+
+def test_entry_point_may_name_an_object_in_its_module(tmp_path):
+    (tmp_path / "tested.py").write_text(
+        textwrap.dedent(
+            """
+            from engine.sdk import hookimpl
+            import well_behaved
+
+            class Plugin:
+                @hookimpl
+                def make_strategy(self, game, ruleset, players):
+                    return well_behaved.Attacker()
+
+            plugin = Plugin()
+            """
+        )
+    )
+    source = source_in(tmp_path, "well_behaved")
+    agent = make_agent(
+        type(source)(
+            bot="t", version=None, wheel=None, folder=str(tmp_path), entry_point="tested:plugin"
+        )
+    )
+    assert perform(agent).fault is None
+
+
+def test_text_hashes_are_the_same_in_every_process(tmp_path):
+    agents = [write_bot(tmp_path, "print(hash('6-6')); return observation.legal[0]") for _ in "ab"]
+    first, second = (perform(agent, questions=1).log.text for agent in agents)
+    assert first == second != ""
+
+
+def test_random_module_differs_between_processes(tmp_path):
+    agents = [
+        write_bot(tmp_path, "print(random.random()); return observation.legal[0]") for _ in "ab"
+    ]
+    first, second = (perform(agent, questions=1).log.text for agent in agents)
+    assert first != second
+
+
+def test_bot_sees_no_more_than_it_is_shown(tmp_path):
+    look = (
+        "print(sorted(os.listdir('/')), sorted(os.listdir('/arena')), sorted(os.environ), "
+        "[fd for fd in range(200) if not _closed(fd)]); return observation.legal[0]"
+    )
+    agent = write_bot(tmp_path, look)
+    bot = tmp_path / "tested.py"
+    bot.write_text(
+        bot.read_text()
+        + "\ndef _closed(fd):\n    try:\n        os.fstat(fd)\n    except OSError:\n        return True\n"
+    )
+    with Path(tmp_path / "secret").open("wb", buffering=0) as secret:
+        os.set_inheritable(secret.fileno(), True)
+        show = perform(agent, questions=1)
+    assert "['engine', 'msgspec', 'pluggy'] ['LC_CTYPE', 'PWD', 'PYTHONHASHSEED']" in show.log.text
+    assert "[0, 1, 2, 3, 4]" in show.log.text
+    for name in ("proc", "dev", "tmp", "home", "work"):
+        assert f"'{name}'" not in show.log.text.splitlines()[1].split("]")[0]
+
+
+def test_stopped_bot_does_not_think_in_its_opponents_time(tmp_path):
+    agent = make_agent(source_in(tmp_path, "think_on"))
+    try:
+        agent.start()
+        agent.wait_ready(GENEROUS)
+        question = first_question()
+        assert isinstance(agent.ask(question, question.legal, GENEROUS, deal=0, turn=0), Reply)
+        bot = agent._bot
+        while state_of(launcher._children(agent._launched.process.parent_pid)[0]) != "T":
+            time.sleep(0.001)
+        stopped_at = bot.cpu_us()
+        time.sleep(0.05)
+        assert bot.cpu_us() == stopped_at
+    finally:
+        agent.close()
+
+
+def state_of(pid: int) -> str:
+    return launcher._stat_fields(pid)[0]
+
+
+def test_lease_is_kept_alive_while_a_bot_sleeps(tmp_path):
+    calls = []
+    agent = make_agent(source_in(tmp_path, "sleep"), keep_alive=lambda: calls.append(1))
+    show = perform(agent, limits=Limits(cpu_us=100_000, wall_ms=2500))
+    assert show.fault.detail == "gave no answer within 2500 ms while choosing an action"
+    assert len(calls) >= 2
+
+
+def test_closing_twice_gives_the_same_log(tmp_path):
+    agent = make_agent(source_in(tmp_path, "act_crash"))
+    log = perform(agent).log
+    assert agent.close() == log
+
+
+def test_closing_before_the_walls_stand_leaves_nothing(tmp_path):
+    with nothing_left_behind():
+        agent = make_agent(source_in(tmp_path, "well_behaved"))
+        agent.start()
+        agent.close()
+
+
+def test_agent_that_was_never_started_can_be_closed(tmp_path):
+    with nothing_left_behind():
+        make_agent(source_in(tmp_path, "well_behaved")).close()
+
+
+def test_failing_start_is_our_own_failure(tmp_path):
+    source = source_in(tmp_path, "well_behaved")
+    agent = make_agent(type(source)(**{**as_dict(source), "folder": str(tmp_path / "missing")}))
+    with nothing_left_behind():
+        agent.start()
+        with pytest.raises(InfrastructureError, match="Can't find source path"):
+            agent.wait_ready(GENEROUS)
+        agent.close()
+
+
+def as_dict(struct):
+    return {name: getattr(struct, name) for name in struct.__struct_fields__}
+
+
+def test_bots_die_with_the_process_that_plays(tmp_path):
+    program = f"""
+import sys, time
+sys.path[:0] = {sys.path!r}
+from pathlib import Path
+from tests.hostile.stage import make_agent, source_in, GENEROUS
+agent = make_agent(source_in(Path({str(tmp_path)!r}), "well_behaved"))
+agent.start()
+agent.wait_ready(GENEROUS)
+from engine.sandbox.launcher import _children
+outer = agent._launched.process.parent_pid
+print(outer, *_children(outer), flush=True)
+time.sleep(600)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as host:
+        pids = [int(pid) for pid in host.stdout.readline().split()]
+        assert len(pids) == 2
+        assert all(launcher.parent_of(pid) for pid in pids)
+        host.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while any(alive(pid) for pid in pids):
+        assert time.monotonic() < deadline, "the bots live on"
+        time.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    fields = launcher._stat_fields(pid)
+    return fields is not None and fields[0] != "Z"
+
+
+def test_orphans_of_a_killed_worker_are_swept():
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    with subprocess.Popen(
+        [f"arena-bot:{gone.pid}:1", "-c", "import time; time.sleep(600)"], executable=sys.executable
+    ) as orphan:
+        while not Path(f"/proc/{orphan.pid}/cmdline").read_bytes().startswith(b"arena-bot"):
+            time.sleep(0.001)
+        assert launcher.sweep_orphans() == 1
+        assert orphan.wait() == -signal.SIGKILL
+
+
+def test_bots_of_a_living_worker_are_not_swept(tmp_path):
+    agent = make_agent(source_in(tmp_path, "well_behaved"))
+    try:
+        agent.start()
+        assert launcher.sweep_orphans() == 0
+        assert isinstance(agent.wait_ready(GENEROUS), int)
+    finally:
+        agent.close()
+
+
+def test_probe_tries_every_wall_and_all_hold():
+    with nothing_left_behind():
+        report = probe.probe_sandbox()
+    assert report.reasons == ()
+    assert report.holds
+    assert len(report.attempts) >= 10
+    assert all(attempt.held for attempt in report.attempts)
+
+
+def test_probe_names_the_wall_that_does_not_hold(monkeypatch):
+    from engine.sandbox import policy
+    from engine.wire import Walls
+
+    weak = Walls(seccomp=b"\x06\0\0\0\0\0\xff\x7f", rlimits={})  # one instruction: allow everything
+    monkeypatch.setattr(policy, "walls", lambda: weak)
+    report = probe.probe_sandbox()
+    assert not report.holds
+    assert any("a bot could make a socket" in reason for reason in report.reasons)
+    assert any("a bot could take 1 GiB of memory" in reason for reason in report.reasons)
+
+
+def test_sandbox_without_bubblewrap_is_refused_with_what_to_do(monkeypatch):
+    monkeypatch.setattr(launcher, "_bubblewraps", list)
+    launcher.find_bubblewrap.cache_clear()
+    probe.require_sandbox.cache_clear()
+    try:
+        with pytest.raises(SandboxUnavailableError, match="install the package bubblewrap"):
+            probe.require_sandbox()
+    finally:
+        launcher.find_bubblewrap.cache_clear()
+        probe.require_sandbox.cache_clear()
+
+
+def test_broken_bubblewrap_is_passed_over_for_one_that_works(monkeypatch):
+    working = launcher.find_bubblewrap()
+    monkeypatch.setattr(launcher, "_bubblewraps", lambda: ["/bin/false", working])
+    launcher.find_bubblewrap.cache_clear()
+    try:
+        assert launcher.find_bubblewrap() == working
+    finally:
+        launcher.find_bubblewrap.cache_clear()
