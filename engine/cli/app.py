@@ -1,0 +1,201 @@
+"""The commands of `arena` with their arguments; what they do lies in a module each.
+
+Only Typer is imported here: a command brings in what it needs when it runs, so that ``arena --help``
+answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from engine.cli.exits import exit_code_of
+from engine.cli.output import error_line
+from engine.errors import ArenaError
+
+if TYPE_CHECKING:
+    from engine.cli.exits import ExitCode
+
+
+class ArenaGroup(TyperGroup):
+    """A group whose errors are one line and an exit code, never a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except ArenaError as error:
+            error_line(str(error))
+            raise typer.Exit(exit_code_of(error)) from error
+
+
+BotsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="BOT",
+        help="Each an installed bot's name, a folder with a pyproject.toml, or a wheel.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Answer with one JSON object on stdout.")]
+
+
+def play(
+    bots: BotsArgument,
+    game: Annotated[
+        str, typer.Option(metavar="GAME", help="eighty or podkidnoe.", show_default=False)
+    ],
+    boards: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Mirrored sets: each deal is played from every side. [20]"
+        ),
+    ] = None,
+    best_of: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Whole games instead of boards.")
+    ] = None,
+    seed: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Decides the deals; a random one is made and told."),
+    ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OPTION=VALUE", help="An option of the game; may be repeated."),
+    ] = None,
+    time_control: Annotated[
+        str, typer.Option(metavar="NAME", help="How long bots may think: fast, standard or long.")
+    ] = "standard",
+    records: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the match record into this folder.")
+    ] = None,
+    trusted: Annotated[
+        bool, typer.Option("--trusted", help="Run the bots in this process, without a sandbox.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Let bots play a match and tell who is better.
+
+    Eighty takes two bots, the sides, or four, in the order of the seats (so that the first and the
+    third are partners). Podkidnoe takes two to four. One bot may be named several times.
+    """
+    from engine.cli.play import run
+
+    _leave(
+        run(
+            bots,
+            game=game,
+            boards=boards,
+            best_of=best_of,
+            seed=seed,
+            rules=rule or (),
+            time_control=time_control,
+            records=records,
+            trusted=trusted,
+            as_json=as_json,
+        )
+    )
+
+
+def verify(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Match records.", show_default=False)
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Judge match records by the rules of their games.
+
+    Each file is told to be true, or what is wrong with it and where.
+    """
+    from engine.cli.verify import run
+
+    _leave(run(files, as_json=as_json))
+
+
+def replay(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A match record.", show_default=False)
+    ],
+    deal: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Only the deal of this number, counted from 0."),
+    ] = None,
+) -> None:
+    """Show a match record as text, deal by deal."""
+    from engine.cli.replay import run
+
+    _leave(run(file, deal=deal))
+
+
+def check(
+    bot: Annotated[
+        Path,
+        typer.Argument(metavar="WHEEL|FOLDER", help="The bot to check.", show_default=False),
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Check a bot as the server does after an upload."""
+    from engine.cli.check import run
+
+    _leave(run(bot, as_json=as_json))
+
+
+def bots(as_json: JsonOption = False) -> None:
+    """List the installed bots and what each plays."""
+    from engine.cli.installed import run
+
+    _leave(run(as_json=as_json))
+
+
+def new(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="The bot's name: lower-case letters, digits, - and _.",
+            show_default=False,
+        ),
+    ],
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where to write the project. [./NAME]"),
+    ] = None,
+) -> None:
+    """Start a bot of your own.
+
+    Writes a project with a strategy for both games and tests that pass.
+    """
+    from engine.cli.new import run
+
+    _leave(run(name, folder=folder))
+
+
+def version() -> None:
+    """Tell the versions of arena, protocol and record."""
+    from engine.cli.version import run
+
+    _leave(run())
+
+
+def make_app() -> typer.Typer:
+    """The whole command line."""
+    app = typer.Typer(
+        cls=ArenaGroup,
+        help="Play, verify, draw, check and start domino bots.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich" if sys.stdout.isatty() else None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for command in (play, verify, replay, check, bots, new, version):
+        app.command()(command)
+    return app
+
+
+def _leave(code: ExitCode) -> None:
+    if code:
+        raise typer.Exit(code)

@@ -1,0 +1,89 @@
+"""From what a user calls a bot to its code: an installed plugin's name, a folder, or a wheel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.agents import BotSource
+from engine.cli.files import read_file
+from engine.errors import PluginError, UsageError, WheelError
+from engine.games.base import Game
+from engine.plugins import installed_plugins, source_of_plugin
+from engine.record import BotRef, EntrantRef
+from engine.wheels import pack_project, wheel_source
+
+
+def find_bot(text: str, stage: Path) -> BotSource:
+    """The bot that `text` means, its code laid out in a folder of its own below `stage`.
+
+    A name that is installed means the plugin, also where a folder of that name lies here; write
+    ``./name`` for the folder. Raises UsageError, saying what would do.
+    """
+    path = Path(text)
+    if not _looks_like_path(text):
+        if any(plugin.name == text for plugin in installed_plugins()):
+            return source_of_plugin(text, stage)
+        if not path.exists():
+            return _refuse_unknown(text)
+    return wheel_source(wheel_of(path), stage)
+
+
+def wheel_of(path: Path) -> bytes:
+    """The wheel at `path`, or made of the project in the folder `path`. Raises UsageError."""
+    if path.is_dir():
+        if not (path / "pyproject.toml").is_file():
+            raise UsageError(
+                f"{path} is a folder without a pyproject.toml, so no bot; arena new starts one"
+            )
+        try:
+            return pack_project(path)
+        except WheelError as error:
+            raise UsageError(f"{path} cannot be made a wheel: {error}") from error
+    return read_file(path)
+
+
+def seat_entrants(game: Game, sources: Sequence[BotSource]) -> list[tuple[BotSource, ...]]:
+    """The bots of each entrant: each bot is one, or a bot a seat makes pairs, partners being one entrant."""
+    if len(sources) in game.entrant_counts:
+        return [(source,) for source in sources]
+    sides: dict[int, list[BotSource]] = {}
+    for seat, source in enumerate(sources):
+        sides.setdefault(game.side_of(seat), []).append(source)
+    return [tuple(sides[side]) for side in sorted(sides)]
+
+
+def name_entrants(sources: Sequence[tuple[BotSource, ...]]) -> tuple[EntrantRef, ...]:
+    """The entrants by names that differ: ``greedy``, ``greedy#2``; ``steady@1.0`` against ``@1.1``."""
+    versions: dict[str, set[str | None]] = {}
+    for source in (source for bots in sources for source in bots):
+        versions.setdefault(source.bot, set()).add(source.version)
+    seen: Counter[str] = Counter()
+    entrants = []
+    for bots in sources:
+        name = "+".join(_label(source, versions[source.bot]) for source in bots)
+        seen[name] += 1
+        entrants.append(
+            EntrantRef(
+                name=name if seen[name] == 1 else f"{name}#{seen[name]}",
+                bots=tuple(BotRef(source.bot, source.version, source.wheel) for source in bots),
+            )
+        )
+    return tuple(entrants)
+
+
+def _looks_like_path(text: str) -> bool:
+    return "/" in text or "\\" in text or text.startswith(".") or text.endswith(".whl")
+
+
+def _refuse_unknown(text: str) -> BotSource:
+    known = ", ".join(sorted({plugin.name for plugin in installed_plugins()})) or "none"
+    raise PluginError(
+        f"there is no bot {text!r}: no installed bot has this name, and it is no folder or wheel; "
+        f"installed: {known}"
+    )
+
+
+def _label(source: BotSource, versions: set[str | None]) -> str:
+    return source.bot if len(versions) == 1 else f"{source.bot}@{source.version or 'local'}"

@@ -1,0 +1,33 @@
+"""Reading and writing files that a user named, with errors that say what to change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read_file(file: Path) -> bytes:
+    """The bytes of `file`. Raises UsageError if it cannot be read."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {reason_of(error)}") from error
+
+
+def write_file(file: Path, data: bytes) -> None:
+    """Write `data` to `file`, making its folders. Raises UsageError if it cannot be written."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {reason_of(error)}") from error
+
+
+def reason_of(error: OSError) -> str:
+    """Why the system refused, without the path again: ``no such file or directory``."""
+    text = error.strerror or type(error).__name__
+    return text[0].lower() + text[1:]

@@ -1,0 +1,181 @@
+"""`arena play`: one match on this machine."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from engine.cli.contestants import find_bot, name_entrants, seat_entrants
+from engine.cli.exits import ExitCode
+from engine.cli.files import write_file
+from engine.cli.output import print_json, progress
+from engine.cli.results import describe_match, print_match
+from engine.errors import ContestError, SandboxUnavailableError, UsageError
+from engine.games import get_game
+from engine.games.base import Game
+from engine.outcome import Termination
+from engine.record import (
+    BoardsContest,
+    Contest,
+    DealSource,
+    GamesContest,
+    MatchRecord,
+    encode_record,
+    make_spec,
+)
+from engine.referee import PlayedMatch
+from engine.runner import run_match
+from engine.sdk.timecontrol import time_control as find_time_control
+from engine.shuffle import local_prk
+
+DEFAULT_BOARDS = 20
+
+
+class LocalMatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A match that was played here."""
+
+    played: PlayedMatch
+    seed: str
+    seconds: float
+    is_sandboxed: bool
+    records: tuple[Path, ...] = ()
+    """Where its record was written."""
+
+
+def run(
+    bots: Sequence[str],
+    *,
+    game: str,
+    boards: int | None,
+    best_of: int | None,
+    seed: str | None,
+    rules: Sequence[str],
+    time_control: str,
+    records: Path | None,
+    trusted: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Play and tell the result; NOT_GOOD if a bot's fault ended the match. Raises ArenaError."""
+    contest = choose_contest(boards, best_of)
+    seed = secrets.token_hex(8) if seed is None else seed
+    with progress(" - ".join(bots), most_games(game, contest, len(bots)), quiet=as_json) as show:
+        match = play_locally(
+            bots,
+            game=game,
+            contest=contest,
+            seed=seed,
+            options=parse_rules(rules),
+            time_control=time_control,
+            trusted=trusted,
+            show=show,
+        )
+    if records is not None:
+        match = msgspec.structs.replace(match, records=(write_record(match, records),))
+    if as_json:
+        print_json(describe_match(match))
+    else:
+        print_match(match)
+    is_completed = match.played.record.outcome.termination is Termination.COMPLETED
+    return ExitCode.OK if is_completed else ExitCode.NOT_GOOD
+
+
+def play_locally(
+    bots: Sequence[str],
+    *,
+    game: str,
+    contest: Contest,
+    seed: str,
+    options: Mapping[str, object] | None = None,
+    time_control: str = "standard",
+    trusted: bool = False,
+    show: Callable[[int], None] = lambda _done: None,
+) -> LocalMatch:
+    """Play one match of `bots`, each named as on the command line; the seed text decides the deals.
+
+    `trusted` bots play in this process, all others in the sandbox. `show` is told how many games are
+    finished. Raises UsageError, SandboxUnavailableError or InfrastructureError.
+    """
+    rules = get_game(game)
+    _check_count(rules, len(bots))
+    rules.make_ruleset(options)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="arena-play-") as folder:
+        found = [find_bot(bot, Path(folder)) for bot in bots]
+        sources = seat_entrants(rules, found)
+        spec = make_spec(
+            game=game,
+            entrants=name_entrants(sources),
+            contest=contest,
+            time_control=find_time_control(time_control),
+            deals=DealSource(prk=local_prk(seed), tournament_id="local", reveal=True),
+            options=options,
+        )
+        try:
+            played = run_match(spec, sources, trusted=trusted, progress=show)
+        except SandboxUnavailableError as error:
+            hint = "bots that you trust can play without one: add --trusted"
+            raise SandboxUnavailableError((*error.reasons, hint)) from error
+    seconds = time.monotonic() - began
+    return LocalMatch(played=played, seed=seed, seconds=seconds, is_sandboxed=not trusted)
+
+
+def choose_contest(boards: int | None, best_of: int | None) -> Contest:
+    """Boards unless whole games are asked for. Raises ContestError if both are."""
+    if best_of is None:
+        return BoardsContest(boards=DEFAULT_BOARDS if boards is None else boards)
+    if boards is not None:
+        raise ContestError("give --boards or --best-of, not both")
+    return GamesContest(best_of=best_of)
+
+
+def parse_rules(rules: Sequence[str]) -> dict[str, object]:
+    """The options of ``option=value`` texts. Raises UsageError for any other text, or one given twice."""
+    options: dict[str, object] = {}
+    for rule in rules:
+        name, equals, value = rule.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"--rule {rule!r} should be OPTION=VALUE, such as min_bid=60")
+        if name in options:
+            raise UsageError(f"the option {name!r} is given twice; give each --rule once")
+        options[name] = value
+    return options
+
+
+def most_games(game: str, contest: Contest, bots: int) -> int:
+    """How many games a match of so many bots has at most."""
+    if isinstance(contest, GamesContest):
+        return contest.best_of
+    return contest.boards * min(bots, get_game(game).entrant_counts[-1])
+
+
+def write_record(match: LocalMatch, folder: Path) -> Path:
+    """Write the match's record below `folder`; its name tells game, seed and digest. Raises UsageError."""
+    record = match.played.record
+    path = folder / f"{record.game}-{_slug(match.seed)}-{_short_digest(record)}.json"
+    write_file(path, encode_record(record))
+    return path
+
+
+def _check_count(game: Game, bots: int) -> None:
+    """Refuse a wrong number of bots in the words of the command line, where pairs are a bot a seat."""
+    allowed = sorted({*game.entrant_counts, game.seats(game.entrant_counts[0])})
+    if bots not in allowed:
+        *most, last = map(str, allowed)
+        raise ContestError(
+            f"{game.name} needs {', '.join(most)} or {last} bots, and {bots} "
+            f"{'was' if bots == 1 else 'were'} given"
+        )
+
+
+def _slug(seed: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", seed.lower()).strip("-")[:40] or "seed"
+
+
+def _short_digest(record: MatchRecord) -> str:
+    return record.digest.removeprefix("sha256:")[:8]
