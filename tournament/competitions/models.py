@@ -414,6 +414,8 @@ class Match(LeaseFields):
         max_length=10, choices=MatchState.choices, default=MatchState.PENDING, editable=False
     )
     rated = models.BooleanField(default=True, editable=False)
+    is_sandboxed = models.BooleanField(default=True, editable=False)
+    """False if the site played its bots as trusted ones, without walls: never rated, and the page says so."""
     termination = models.CharField(
         max_length=14, choices=Termination.choices, blank=True, default="", editable=False
     )

@@ -28,6 +28,8 @@ MAX_ATTEMPTS = 5
 STOP_GRACE_SECONDS = 30.0
 """What a worker that was told to stop may still finish; later it gives its work back."""
 
+_JITTER = random.SystemRandom()
+
 
 class LeaseLostError(InfrastructureError):
     """Another has taken the row over, or it was cancelled: whatever comes of the work is discarded."""
@@ -147,15 +149,15 @@ def expired() -> Q:
     return Q(lease_until__lte=Now())
 
 
-def backoff_seconds(attempts: int, jitter: random.Random) -> float:
+def backoff_seconds(attempts: int) -> float:
     """How long to wait after the failure number `attempts`: min(300, 2ⁿ) s, with up to a quarter more."""
-    return float(min(300, 2**attempts)) * (1 + jitter.random() / 4)
+    return float(min(300, 2**attempts)) * (1 + _JITTER.random() / 4)
 
 
-def free_after_failure(attempts: int, jitter: random.Random) -> dict[str, Any]:
+def free_after_failure(attempts: int) -> dict[str, Any]:
     """What a row gets after the failure number `attempts`: free, and not to be tried again too soon."""
     return {
         **FREE_FIELDS,
         "attempts": attempts,
-        "run_after": in_seconds(backoff_seconds(attempts, jitter)),
+        "run_after": in_seconds(backoff_seconds(attempts)),
     }

@@ -1,0 +1,223 @@
+"""Rows as the frozen values that the engine works on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+
+from engine.errors import ArenaError
+from engine.formats import Format, get_format
+from engine.formats import base as formats
+from engine.formats.base import SCORE_DENOMINATOR
+from engine.games import get_game
+from engine.record import BotRef, Contest, DealSource, EntrantRef, MatchSpec
+from engine.sdk.timecontrol import TimeControl
+from engine.shuffle import pack_items, tournament_prk
+from tournament.competitions.models import (
+    Entrant,
+    EntrantState,
+    Match,
+    Pairing,
+    PairingEntrant,
+    Stage,
+    Tournament,
+    TournamentSecret,
+)
+
+
+def stage_format(stage: Stage) -> Format:
+    """The format of a stage. Raises FormatError if this code no longer has it."""
+    return get_format(stage.format)
+
+
+def stage_options(stage: Stage) -> Any:
+    """The options of the stage's format."""
+    return msgspec.convert(stage.options, stage_format(stage).options_type)
+
+
+def stage_ruleset(stage: Stage) -> Any:
+    """The stage's ruleset, a value of the game's own type."""
+    return msgspec.convert(stage.ruleset, get_game(stage.tournament.game).ruleset_type)
+
+
+def stage_contest(stage: Stage) -> Contest:
+    """What a match of the stage is made of."""
+    contest: Contest = msgspec.convert(stage.contest, Contest)
+    return contest
+
+
+def stage_time_control(stage: Stage) -> TimeControl:
+    """How long bots may think in the stage."""
+    return msgspec.convert(stage.time_control, TimeControl)
+
+
+def seats_at_table(game: str, entrants: int) -> int:
+    """How many seats a match of so many entrants has."""
+    return get_game(game).seats(entrants)
+
+
+def tournament_key(tournament: Tournament) -> bytes:
+    """The PRK of a sealed tournament. Secret until it is finished. Raises ArenaError before the seal."""
+    if not tournament.pub:
+        raise ArenaError(f"{tournament.slug} is not sealed: it has no key yet")
+    secret = TournamentSecret.objects.values_list("secret", flat=True).get(
+        tournament_id=tournament.pk
+    )
+    return tournament_prk(bytes(secret), tournament.pub)
+
+
+def stage_lot(prk: bytes, slug: str, index: int) -> bytes:
+    """The verifiable lot of a stage: HMAC-SHA256(PRK, LP("dt/stage-lot/v1", tournament id, stage) ‖ 0x01).
+
+    It comes from the same key as the deals under a label of its own, so nobody could choose it, and
+    everybody can recompute it once the secret is out.
+    """
+    import hmac
+
+    return hmac.digest(prk, pack_items("dt/stage-lot/v1", slug, index) + b"\x01", "sha256")
+
+
+def stage_view(stage: Stage) -> formats.StageView:
+    """All of a stage that its format may know: entrants, published rounds and their results."""
+    pairings = _pairings_of(stage)
+    rounds = stage.rounds.order_by("index").values_list("pk", "index")
+    return _view(
+        stage,
+        _seeded(stage.tournament.entrants.filter(seed__isnull=False)),
+        tuple(formats.Round(index=index, pairings=tuple(pairings[pk])) for pk, index in rounds),
+    )
+
+
+def pairing_view(stage: Stage, pairing: Pairing) -> formats.StageView:
+    """As much of a stage as it takes to decide a pairing.
+
+    A format that does not knock out decides by the outcome alone, so the stage's rounds, which may be
+    many, are not read for it.
+    """
+    if stage_format(stage).knocks_out:
+        return stage_view(stage)
+    return _view(
+        stage, _seeded(Entrant.objects.filter(pairings__pairing=pairing, seed__isnull=False)), ()
+    )
+
+
+def _view(
+    stage: Stage,
+    entrants: tuple[formats.SeededEntrant, ...],
+    rounds: tuple[formats.Round, ...],
+) -> formats.StageView:
+    tournament = stage.tournament
+    return formats.StageView(
+        entrants=entrants,
+        options=stage_options(stage),
+        rounds=rounds,
+        lot=stage_lot(tournament_key(tournament), tournament.slug, stage.index),
+    )
+
+
+def _seeded(entrants: Any) -> tuple[formats.SeededEntrant, ...]:
+    return tuple(
+        formats.SeededEntrant(id=pk, seed=seed, active=state == EntrantState.ACTIVE)
+        for pk, seed, state in entrants.order_by("seed").values_list("pk", "seed", "state")
+    )
+
+
+def _pairings_of(stage: Stage) -> dict[int, list[formats.Pairing]]:
+    """The stage's pairings by round, each in the order of its slots."""
+    parts: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+    rows = (
+        PairingEntrant.objects.filter(pairing__round__stage=stage)
+        .order_by("pairing", "index")
+        .values_list("pairing", "entrant", "place", "points", "score_twelfths", "advances")
+    )
+    for pairing, *part in rows:
+        parts[pairing].append(tuple(part))
+    by_round: dict[int, list[formats.Pairing]] = defaultdict(list)
+    for pk, round_id, key, slot, is_bye, decided_by in (
+        Pairing.objects.filter(round__stage=stage)
+        .order_by("round", "slot")
+        .values_list("pk", "round", "key", "slot", "is_bye", "decided_by")
+    ):
+        by_round[round_id].append(_pairing(key, slot, decided_by, parts[pk], is_bye=is_bye))
+    return by_round
+
+
+def engine_pairing(pairing: Pairing) -> formats.Pairing:
+    """One stored pairing."""
+    rows = pairing.entrants.order_by("index").values_list(
+        "entrant", "place", "points", "score_twelfths", "advances"
+    )
+    return _pairing(
+        pairing.key, pairing.slot, pairing.decided_by, list(rows), is_bye=pairing.is_bye
+    )
+
+
+def _pairing(
+    key: str, slot: int, decided_by: str, parts: list[tuple[Any, ...]], *, is_bye: bool
+) -> formats.Pairing:
+    result = None
+    if decided_by:
+        result = formats.PairingResult(
+            decided_by=formats.DecidedBy(decided_by),
+            places=tuple(place for _, place, _, _, _ in parts),
+            points=tuple(points for _, _, points, _, _ in parts),
+            scores=tuple(Fraction(score, SCORE_DENOMINATOR) for _, _, _, score, _ in parts),
+            advances=tuple(advances for _, _, _, _, advances in parts),
+        )
+    return formats.Pairing(
+        key=key,
+        slot=slot,
+        entrants=tuple(entrant for entrant, *_ in parts),
+        is_bye=is_bye,
+        result=result,
+    )
+
+
+def entrant_ref(entrant: Entrant) -> EntrantRef:
+    """A frozen entrant as records name it."""
+    return EntrantRef(
+        name=entrant.name,
+        bots=tuple(
+            BotRef(
+                bot=part.bot.name,
+                version=part.version.version,
+                wheel=f"sha256:{part.version.wheel_sha256}",
+            )
+            for part in entrant.bots.all()
+            if part.version is not None
+        ),
+    )
+
+
+def match_spec(match: Match) -> MatchSpec:
+    """What is asked of a match; its deal keys stay out of the record until the secret is out.
+
+    Wants `match_to_play`'s rows.
+    """
+    tournament = match.tournament
+    stage = match.pairing.round.stage
+    return MatchSpec(
+        game=tournament.game,
+        ruleset=stage_ruleset(stage),
+        match_key=match.pairing.key,
+        contest=stage_contest(stage),
+        time_control=stage_time_control(stage),
+        entrants=tuple(entrant_ref(part.entrant) for part in match.pairing.entrants.all()),
+        deals=DealSource(
+            prk=tournament_key(tournament), tournament_id=tournament.slug, reveal=False
+        ),
+    )
+
+
+def match_to_play(pk: int) -> Match:
+    """A match with all that its spec needs loaded."""
+    return (
+        Match.objects.select_related("tournament", "pairing__round__stage__tournament")
+        .prefetch_related(
+            "pairing__entrants__entrant__bots__bot", "pairing__entrants__entrant__bots__version"
+        )
+        .get(pk=pk)
+    )

@@ -1,0 +1,374 @@
+"""What the pages of tournaments and matches show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+
+import msgspec
+from django.db.models import Count, QuerySet
+
+from engine.record import MatchRecord, decode_record, with_keys
+from engine.referee import SeatLog
+from engine.standings import StandingRow
+from tournament.competitions.models import (
+    Entrant,
+    EntrantState,
+    Match,
+    MatchState,
+    Pairing,
+    PublishPolicy,
+    Round,
+    Stage,
+    Tournament,
+    TournamentSecret,
+    TournamentState,
+)
+from tournament.competitions.selectors.engine_values import (
+    seats_at_table,
+    stage_format,
+    stage_view,
+    tournament_key,
+)
+from tournament.players.models import Bot, Player
+from tournament.store.services import read_blob
+
+
+@dataclass(frozen=True, slots=True)
+class EntrantRow:
+    """An entrant as the tournament's page shows it."""
+
+    pk: int
+    name: str
+    bots: tuple[tuple[str, str | None], ...]
+    """(bot, version); the version is None until the close."""
+    owners: tuple[tuple[str, str], ...]
+    """(user name, slug)."""
+    seed: int | None
+    state: str
+    state_label: str
+    reason: str
+    place: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PairingPart:
+    """An entrant's part in a pairing."""
+
+    entrant: int
+    name: str
+    seed: int | None
+    score: Fraction | None
+    points: int | None
+    place: int | None
+    advances: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class PairingRow:
+    """A pairing as brackets and tables show it."""
+
+    key: str
+    slot: int
+    is_bye: bool
+    decided_by: str
+    decided_label: str
+    parts: tuple[PairingPart, ...]
+    match_state: str
+    """Empty where there is no match."""
+    match_label: str
+    termination: str
+    termination_label: str
+    rated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRow:
+    """A round with its pairings in the order of their slots."""
+
+    index: int
+    state: str
+    state_label: str
+    pairings: tuple[PairingRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TournamentProgress:
+    """How far a tournament has come."""
+
+    matches: int
+    """Published so far."""
+    finished: int
+    running: int
+    stuck: int
+    expected: int | None
+    """In all, if the format can tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class TournamentPage:
+    """All that a tournament's page shows, but for what its row tells."""
+
+    tournament: Tournament
+    stage: Stage
+    format_title: str
+    knocks_out: bool
+    entrants: tuple[EntrantRow, ...]
+    rounds: tuple[RoundRow, ...]
+    standings: tuple[StandingRow, ...]
+    """Empty before the start; `entrant` is the EntrantRow's pk."""
+    progress: TournamentProgress
+    secret: str | None
+    """In hex, once the tournament is finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """One try to play a match."""
+
+    number: int
+    started_at: datetime
+    ended_at: datetime | None
+    ending: str
+    ending_label: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPage:
+    """All that a match's page shows."""
+
+    match: Match
+    tournament: Tournament
+    pairing: PairingRow
+    round_index: int
+    attempts: tuple[AttemptRow, ...]
+    record: MatchRecord | None
+    """None until it is finished and public, and for an organiser's forfeit."""
+
+
+def tournaments(*, game: str = "", state: str = "") -> QuerySet[Tournament]:
+    """Tournaments, those to come and running first by start, narrowed by game and state if given."""
+    rows = Tournament.objects.select_related("organiser").annotate(
+        entrant_count=Count("entrants", distinct=True)
+    )
+    if game:
+        rows = rows.filter(game=game)
+    if state:
+        rows = rows.filter(state=state)
+    return rows.order_by("-starts_at", "-pk")
+
+
+def tournament_page(slug: str) -> TournamentPage:
+    """The page of the tournament `slug`. Raises Tournament.DoesNotExist."""
+    tournament = Tournament.objects.select_related("organiser").get(slug=slug)
+    stage = tournament.stages.select_related("tournament").get()
+    fmt = stage_format(stage)
+    has_started = stage.rounds.exists()
+    return TournamentPage(
+        tournament=tournament,
+        stage=stage,
+        format_title=fmt.title,
+        knocks_out=fmt.knocks_out,
+        entrants=tuple(_entrant_row(entrant) for entrant in _entrants(tournament)),
+        rounds=_rounds(stage),
+        standings=fmt.standings(stage_view(stage)) if has_started else (),
+        progress=progress_of(tournament),
+        secret=revealed_secret(tournament),
+    )
+
+
+def progress_of(tournament: Tournament) -> TournamentProgress:
+    """How many matches are published, finished, running and stuck."""
+    counts = dict(tournament.matches.values_list("state").annotate(Count("pk")))
+    stage = tournament.stages.select_related("tournament").get()
+    players = tournament.entrants.filter(seed__isnull=False).count()
+    fmt = stage_format(stage)
+    return TournamentProgress(
+        matches=sum(counts.values()),
+        finished=counts.get(MatchState.FINISHED, 0),
+        running=counts.get(MatchState.RUNNING, 0),
+        stuck=counts.get(MatchState.STUCK, 0),
+        expected=(
+            fmt.match_count(players, msgspec.convert(stage.options, fmt.options_type))
+            if players
+            else None
+        ),
+    )
+
+
+def revealed_secret(tournament: Tournament) -> str | None:
+    """The secret in hex once the tournament is finished; None before, and if it was cancelled."""
+    if tournament.state != TournamentState.FINISHED:
+        return None
+    return bytes(TournamentSecret.objects.get(tournament=tournament).secret).hex()
+
+
+def records_are_public(tournament: Tournament) -> bool:
+    """Whether the records of its finished matches are for everybody now."""
+    return (
+        tournament.records_public == PublishPolicy.AT_ONCE
+        or tournament.state == TournamentState.FINISHED
+    )
+
+
+def match_page(slug: str, key: str, *, for_staff: bool = False) -> MatchPage:
+    """The page of a match. Raises Match.DoesNotExist."""
+    match = (
+        Match.objects.select_related("tournament", "pairing__round")
+        .prefetch_related("pairing__entrants__entrant", "tries")
+        .get(tournament__slug=slug, pairing__key=key)
+    )
+    is_public = for_staff or records_are_public(match.tournament)
+    return MatchPage(
+        match=match,
+        tournament=match.tournament,
+        pairing=_pairing_row(match),
+        round_index=match.pairing.round.index,
+        attempts=tuple(
+            AttemptRow(
+                number=number,
+                started_at=attempt.started_at,
+                ended_at=attempt.ended_at,
+                ending=attempt.ending,
+                ending_label=attempt.get_ending_display(),
+                detail=attempt.detail,
+            )
+            for number, attempt in enumerate(match.tries.all(), 1)
+        ),
+        record=match_record(match) if is_public else None,
+    )
+
+
+def match_record(match: Match) -> MatchRecord | None:
+    """The record of a finished match, its deal keys filled in once the secret is out.
+
+    None if it has none. Raises BlobError or RecordError if what is stored is not what was recorded.
+    """
+    if not match.record_sha256:
+        return None
+    record = decode_record(read_blob(match.record_sha256))
+    if match.tournament.state == TournamentState.FINISHED:
+        return with_keys(record, tournament_key(match.tournament), match.tournament.slug)
+    return record
+
+
+def match_logs(match: Match, viewer: Player) -> tuple[SeatLog, ...]:
+    """What the viewer's own bots printed in a match. Raises BlobError if the logs cannot be read."""
+    if not match.logs_sha256:
+        return ()
+    own = set(
+        match.pairing.entrants.filter(entrant__bots__bot__owner=viewer).values_list(
+            "index", "entrant__bots__position"
+        )
+    )
+    logs = msgspec.json.decode(read_blob(match.logs_sha256), type=tuple[SeatLog, ...])
+    return tuple(log for log in logs if (log.entrant, log.bot) in own)
+
+
+def matches_of_bot(bot: Bot) -> QuerySet[Match]:
+    """The matches of a bot, the newest first, with tournament, pairing and entrants loaded."""
+    return (
+        Match.objects.filter(pairing__entrants__entrant__bots__bot=bot)
+        .select_related("tournament", "pairing__round")
+        .prefetch_related("pairing__entrants__entrant")
+        .order_by("-pk")
+    )
+
+
+def can_enter(tournament: Tournament, player: Player, now: datetime) -> Sequence[Bot]:
+    """The bots that `player` could enter now."""
+    if tournament.state != TournamentState.OPEN or now >= tournament.closes_at:
+        return ()
+    return tuple(
+        Bot.objects.filter(owner=player, paused_reason="")
+        .exclude(entries__tournament=tournament)
+        .order_by("name")
+    )
+
+
+def table_sizes(stage: Stage) -> tuple[int, ...]:
+    """How many seats the tables of a stage have."""
+    return tuple(
+        seats_at_table(stage.tournament.game, size) for size in stage_format(stage).pairing_sizes
+    )
+
+
+def _entrants(tournament: Tournament) -> QuerySet[Entrant]:
+    return tournament.entrants.prefetch_related("bots__bot__owner", "bots__version").order_by(
+        "place", "seed", "name"
+    )
+
+
+def _entrant_row(entrant: Entrant) -> EntrantRow:
+    bots = tuple(entrant.bots.all())
+    return EntrantRow(
+        pk=entrant.pk,
+        name=entrant.name,
+        bots=tuple(
+            (part.bot.name, part.version.version if part.version else None) for part in bots
+        ),
+        owners=tuple(
+            dict.fromkeys((part.bot.owner.username, part.bot.owner.slug) for part in bots)
+        ),
+        seed=entrant.seed,
+        state=entrant.state,
+        state_label=EntrantState(entrant.state).label,
+        reason=entrant.reason,
+        place=entrant.place,
+    )
+
+
+def _rounds(stage: Stage) -> tuple[RoundRow, ...]:
+    matches = (
+        Match.objects.filter(pairing__round__stage=stage)
+        .select_related("pairing")
+        .in_bulk(field_name="pairing_id")
+    )
+    rounds: QuerySet[Round] = stage.rounds.order_by("index").prefetch_related(
+        "pairings__entrants__entrant"
+    )
+    return tuple(
+        RoundRow(
+            index=published.index,
+            state=published.state,
+            state_label=published.get_state_display(),
+            pairings=tuple(
+                _row(pairing, matches.get(pairing.pk)) for pairing in published.pairings.all()
+            ),
+        )
+        for published in rounds
+    )
+
+
+def _pairing_row(match: Match) -> PairingRow:
+    return _row(match.pairing, match)
+
+
+def _row(pairing: Pairing, match: Match | None) -> PairingRow:
+    return PairingRow(
+        key=pairing.key,
+        slot=pairing.slot,
+        is_bye=pairing.is_bye,
+        decided_by=pairing.decided_by,
+        decided_label=pairing.get_decided_by_display() if pairing.decided_by else "",
+        parts=tuple(
+            PairingPart(
+                entrant=part.entrant_id,
+                name=part.entrant.name,
+                seed=part.entrant.seed,
+                score=part.score,
+                points=part.points,
+                place=part.place,
+                advances=part.advances,
+            )
+            for part in pairing.entrants.all()
+        ),
+        match_state=match.state if match else "",
+        match_label=match.get_state_display() if match else "",
+        termination=match.termination if match else "",
+        termination_label=match.get_termination_display() if match and match.termination else "",
+        rated=match.rated if match else False,
+    )

@@ -1,0 +1,48 @@
+"""What can be done with tournaments; each function is one use case, atomic.
+
+They publish no messages: a row is the request, `dispatch` says what to publish.
+"""
+
+from __future__ import annotations
+
+from tournament.competitions.services.dispatching import Due, dispatch, round_is_empty
+from tournament.competitions.services.entries import (
+    disqualify_entrant,
+    enter,
+    leave,
+    withdraw_entrant,
+)
+from tournament.competitions.services.lifecycle import (
+    cancel_tournament,
+    close_tournament,
+    open_tournament,
+    pause_tournament,
+    resume_tournament,
+    start_tournament,
+)
+from tournament.competitions.services.planning import Plan, create_tournament, kinds_of
+from tournament.competitions.services.playing import Play, forfeit_match, play_match
+from tournament.competitions.services.rounds import advance_round
+
+__all__ = [
+    "Due",
+    "Plan",
+    "Play",
+    "advance_round",
+    "cancel_tournament",
+    "close_tournament",
+    "create_tournament",
+    "dispatch",
+    "disqualify_entrant",
+    "enter",
+    "forfeit_match",
+    "kinds_of",
+    "leave",
+    "open_tournament",
+    "pause_tournament",
+    "play_match",
+    "resume_tournament",
+    "round_is_empty",
+    "start_tournament",
+    "withdraw_entrant",
+]

@@ -1,0 +1,302 @@
+"""Dispatch: looks at the rows, moves on what is due, and says which messages to publish.
+
+It runs every second and once more whenever a round empties. Duplicates, several at once and late ones
+are harmless: every step is a guarded update or holds the tournament's lock. It publishes nothing
+itself; `tournament.tasks` does, after commit.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import Avg, Count, Exists, OuterRef, Q
+from django.db.models.functions import Now
+
+from tournament.competitions.errors import TournamentStateError
+from tournament.competitions.models import (
+    IN_FLIGHT,
+    MATCH_TRANSITIONS,
+    RULES_VERSION,
+    AttemptEnding,
+    Match,
+    MatchState,
+    Pairing,
+    Round,
+    RoundState,
+    Tournament,
+    TournamentState,
+)
+from tournament.competitions.services.lifecycle import (
+    close_tournament,
+    open_tournament,
+    pause_tournament,
+    start_tournament,
+)
+from tournament.competitions.services.playing import count_failure
+from tournament.competitions.services.rounds import advance_round
+from tournament.players.services import queue_versions, return_expired_versions
+from tournament.store.clock import in_seconds, read_clock
+from tournament.store.leases import Lease, expired
+from tournament.store.services import beat
+
+logger = logging.getLogger(__name__)
+
+MIN_SECONDS_BETWEEN = 0.5
+BLOCK_SECONDS = 0.5
+"""A message carries about so much work: less is all overhead, more waits too long behind others."""
+MAX_BLOCK = 200
+UNKNOWN_MATCH_SECONDS = 1.0
+"""What a match is taken to last in a tournament that has none finished."""
+BLOCKS_PER_SLOT = 4
+"""How many blocks are in flight for each worker slot, so that the broker holds little."""
+STALE_SECONDS = 15.0
+"""A match queued for longer (or for three times the expected wait) is queued again."""
+MEASURED_MATCHES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What is to be published now."""
+
+    versions: tuple[int, ...] = ()
+    """BotVersion ids to check, one message each."""
+    blocks: tuple[tuple[int, ...], ...] = ()
+    """Match ids to play, one message a block; each block is of one tournament."""
+
+
+@dataclass(slots=True)
+class _Load:
+    """A running tournament as the sharing out sees it."""
+
+    tournament: Tournament
+    in_flight: int
+    match_seconds: float
+
+    @property
+    def block_size(self) -> int:
+        return max(1, min(MAX_BLOCK, int(BLOCK_SECONDS / self.match_seconds)))
+
+    @property
+    def share(self) -> float:
+        """The work in flight by weight: who has the least comes first."""
+        return self.in_flight * self.match_seconds / self.tournament.weight
+
+
+def dispatch(*, rung: bool = False) -> Due:
+    """Do all that is due by the database's clock; what to publish.
+
+    Returns at once, with nothing, if it ran less than half a second ago, unless `rung`: a block has
+    emptied a round.
+    """
+    if not beat(name="dispatch", at_least_seconds=0 if rung else MIN_SECONDS_BETWEEN):
+        return Due()
+    return_expired_versions()
+    return_expired_matches()
+    move_due_tournaments(now=read_clock())
+    advance_decided_rounds()
+    return Due(versions=queue_versions().ids, blocks=queue_matches())
+
+
+def return_expired_matches() -> int:
+    """Give back the matches whose worker shows no sign of life; how many those were."""
+    rows = Match.objects.filter(expired(), state=MatchState.RUNNING)
+    found = list(rows.values_list("pk", "fence", "lease_owner")[:1000])
+    for pk, fence, owner in found:
+        _return_expired(Lease(pk, fence, owner))
+    return len(found)
+
+
+@transaction.atomic
+def _return_expired(lease: Lease) -> None:
+    still = Match.objects.select_for_update().filter(
+        expired(), pk=lease.pk, fence=lease.fence, state=MatchState.RUNNING
+    )
+    if still.exists():
+        count_failure(lease, AttemptEnding.LOST, "its worker showed no sign of life")
+
+
+def move_due_tournaments(*, now: datetime) -> int:
+    """Open, close, seal and start what is due at `now`; how many moved."""
+    due = Tournament.objects.filter(
+        Q(state=TournamentState.DRAFT, opens_at__lte=now, paused_reason="")
+        | Q(state=TournamentState.OPEN, closes_at__lte=now)
+        | Q(state=TournamentState.CLOSED)
+    ).order_by("starts_at", "pk")
+    return _each(due, lambda tournament: _move_due(tournament, now))
+
+
+def _each(tournaments: Iterable[Tournament], act: Callable[[Tournament], bool]) -> int:
+    """Act on each, whatever comes of the others; one that cannot go on is paused with the reason."""
+    moved = 0
+    for tournament in tournaments:
+        try:
+            moved += act(tournament)
+        except TournamentStateError:
+            logger.info("tournament %s was moved by another", tournament.slug)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception as error:
+            logger.exception("tournament %s cannot go on", tournament.slug)
+            _pause(tournament, f"{type(error).__name__}: {error}")
+    return moved
+
+
+def _pause(tournament: Tournament, detail: str) -> None:
+    if not tournament.paused_reason:
+        pause_tournament(tournament=tournament, reason=f"it cannot go on: {detail}")
+
+
+def _move_due(tournament: Tournament, now: datetime) -> bool:
+    before = (tournament.state, tournament.pub)
+    if tournament.state == TournamentState.DRAFT:
+        tournament = open_tournament(tournament=tournament)
+    if (tournament.state == TournamentState.OPEN and tournament.closes_at <= now) or (
+        tournament.state == TournamentState.CLOSED and not tournament.pub
+    ):
+        tournament = close_tournament(tournament=tournament, now=now)
+    if (
+        tournament.state == TournamentState.CLOSED
+        and tournament.pub
+        and tournament.starts_at <= now
+        and not tournament.paused_reason
+    ):
+        tournament = start_tournament(tournament=tournament, now=now)
+    return (tournament.state, tournament.pub) != before
+
+
+def advance_decided_rounds() -> int:
+    """Advance the tournaments that have an open round without an open pairing; how many moved on."""
+    undecided = Pairing.objects.filter(round=OuterRef("pk"), decided_by="")
+    decided = Round.objects.filter(
+        ~Exists(undecided), state=RoundState.OPEN, stage__tournament__state=TournamentState.RUNNING
+    )
+    due = Tournament.objects.filter(stages__rounds__in=decided, paused_reason="").distinct()
+    return _each(due, lambda tournament: advance_round(tournament=tournament))
+
+
+@transaction.atomic
+def queue_matches() -> tuple[tuple[int, ...], ...]:
+    """Choose the blocks to publish now and mark their matches queued.
+
+    Tournaments with the least work in flight by weight come first; no more is in flight than a small
+    multiple of the worker slots. Matches queued so long ago that their message may be lost are chosen
+    first.
+    """
+    loads = _loads()
+    blocks = _stale_blocks(loads)
+    room = settings.ARENA_WORKER_SLOTS * BLOCKS_PER_SLOT - sum(
+        math.ceil(load.in_flight / load.block_size) for load in loads.values()
+    )
+    queue = [(load.share, pk) for pk, load in loads.items()]
+    heapq.heapify(queue)
+    while queue and room > 0:
+        _, pk = heapq.heappop(queue)
+        load = loads[pk]
+        block = _take_block(load)
+        if block:
+            blocks.append(block)
+            load.in_flight += len(block)
+            room -= 1
+            heapq.heappush(queue, (load.share, pk))
+    return tuple(blocks)
+
+
+def _loads() -> dict[int, _Load]:
+    """The tournaments that may have matches played now, by id."""
+    running = Tournament.objects.filter(
+        state=TournamentState.RUNNING, paused_reason="", rules_version=RULES_VERSION
+    )
+    counts = dict(
+        Match.objects.filter(state__in=IN_FLIGHT, tournament__in=running)
+        .values_list("tournament")
+        .annotate(Count("pk"))
+    )
+    waiting = Match.objects.filter(
+        tournament=OuterRef("pk"), state=MatchState.PENDING, run_after__lte=Now()
+    )
+    active = running.filter(Q(pk__in=counts) | Exists(waiting))
+    return {
+        tournament.pk: _Load(tournament, counts.get(tournament.pk, 0), _match_seconds(tournament))
+        for tournament in active
+    }
+
+
+def _match_seconds(tournament: Tournament) -> float:
+    """How long a match of the tournament lasts, by the last ones finished."""
+    last = (
+        tournament.matches.filter(state=MatchState.FINISHED, wall_ms__isnull=False)
+        .order_by("-pk")
+        .values("wall_ms")[:MEASURED_MATCHES]
+    )
+    mean = last.aggregate(mean=Avg("wall_ms"))["mean"]
+    return UNKNOWN_MATCH_SECONDS if mean is None else max(mean / 1000, 0.001)
+
+
+def _stale_blocks(loads: dict[int, _Load]) -> list[tuple[int, ...]]:
+    """What was queued long ago and not begun, in blocks; queued again from now."""
+    expected = (
+        sum(load.in_flight * load.match_seconds for load in loads.values())
+        / settings.ARENA_WORKER_SLOTS
+    )
+    limit = max(STALE_SECONDS, 3 * expected)
+    blocks: list[tuple[int, ...]] = []
+    for pk, load in loads.items():
+        stale = Match.objects.filter(
+            tournament=pk, state=MatchState.QUEUED, queued_at__lt=in_seconds(-limit)
+        )
+        ids = list(
+            stale.select_for_update(skip_locked=True)
+            .order_by("pk")
+            .values_list("pk", flat=True)[: load.block_size * settings.ARENA_WORKER_SLOTS]
+        )
+        Match.objects.filter(pk__in=ids, state=MatchState.QUEUED).update(queued_at=Now())
+        blocks.extend(_chunks(ids, load.block_size))
+    return blocks
+
+
+def _take_block(load: _Load) -> tuple[int, ...]:
+    size = load.block_size
+    if load.tournament.cap is not None:
+        size = min(size, load.tournament.cap - load.in_flight)
+    if size < 1:
+        return ()
+    ids = tuple(
+        Match.objects.filter(
+            tournament=load.tournament, state=MatchState.PENDING, run_after__lte=Now()
+        )
+        .select_for_update(skip_locked=True)
+        .order_by("pk")
+        .values_list("pk", flat=True)[:size]
+    )
+    MATCH_TRANSITIONS.move(
+        Match.objects.filter(pk__in=ids),
+        MatchState.QUEUED,
+        only_from=MatchState.PENDING,
+        queued_at=Now(),
+    )
+    return ids
+
+
+def _chunks(ids: Sequence[int], size: int) -> list[tuple[int, ...]]:
+    return [tuple(ids[start : start + size]) for start in range(0, len(ids), size)]
+
+
+def round_is_empty(*, match_ids: Sequence[int]) -> bool:
+    """Whether a round of these matches has no match left to play: then dispatch is rung at once."""
+    rounds = Round.objects.filter(pairings__match__in=match_ids, state=RoundState.OPEN)
+    undecided = Pairing.objects.filter(round=OuterRef("pk"), decided_by="")
+    return rounds.filter(~Exists(undecided)).exists()
+
+
+def expected_wait() -> timedelta:
+    """How long what is queued now will take, by the durations measured."""
+    loads = _loads().values()
+    seconds = sum(load.in_flight * load.match_seconds for load in loads)
+    return timedelta(seconds=seconds / settings.ARENA_WORKER_SLOTS)

@@ -1,0 +1,171 @@
+"""Entering a tournament, leaving it, and being taken out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from tournament.competitions.errors import EntryError, TournamentStateError
+from tournament.competitions.models import (
+    ENTRANT_TRANSITIONS,
+    MATCH_TRANSITIONS,
+    Attempt,
+    AttemptEnding,
+    Entrant,
+    EntrantBot,
+    EntrantState,
+    Match,
+    MatchState,
+    Pairing,
+    Stage,
+    Tournament,
+    TournamentState,
+)
+from tournament.competitions.selectors.engine_values import (
+    engine_pairing,
+    pairing_view,
+    stage_format,
+)
+from tournament.competitions.services.rounds import advance_round, store_result
+from tournament.leaderboards.models import PoolKind
+from tournament.players.models import UNDECIDED, Bot, Player, VersionState
+from tournament.store.clock import read_clock
+from tournament.store.leases import FREE_FIELDS
+
+
+@transaction.atomic
+def enter(*, tournament: Tournament, bots: Sequence[Bot], by: Player, name: str = "") -> Entrant:
+    """Enter a bot, or two as a pair in the order of their seats.
+
+    The entrant's name is the bot's, or by default ``first + second``. Raises EntryError, or
+    TournamentStateError when entries are not open.
+    """
+    tournament = Tournament.objects.select_for_update().get(pk=tournament.pk)
+    if tournament.state != TournamentState.OPEN or read_clock() >= tournament.closes_at:
+        raise TournamentStateError(f"{tournament.name} is not open for entries")
+    wanted = 2 if tournament.kind == PoolKind.PAIR else 1
+    if len(bots) != wanted:
+        raise EntryError(
+            "a pair is two bots: name both" if wanted == 2 else "enter one bot at a time"
+        )
+    if len({bot.pk for bot in bots}) < wanted:
+        raise EntryError("the two bots of a pair must be different ones")
+    for bot in bots:
+        _check_bot(tournament, bot, by)
+    label = (name.strip() if wanted == 2 else "") or " + ".join(bot.name for bot in bots)
+    if len(label) > 80 or not label.isprintable():
+        raise EntryError("a pair's name has 1 to 80 printable characters")
+    if tournament.entrants.filter(name__iexact=label).exists():
+        raise EntryError(f"there is an entrant {label!r} already: choose another name")
+    return _add(tournament, bots, label)
+
+
+def _check_bot(tournament: Tournament, bot: Bot, by: Player) -> None:
+    if bot.owner_id != by.pk and not by.is_staff:
+        raise EntryError(f"{bot.name} is not yours")
+    if bot.paused_reason:
+        raise EntryError(f"{bot.name} is paused by staff: {bot.paused_reason}")
+    if EntrantBot.objects.filter(tournament=tournament, bot=bot).exists():
+        raise EntryError(f"{bot.name} has entered already")
+    undecided = bot.versions.filter(state__in=UNDECIDED)
+    accepted = bot.versions.filter(state=VersionState.ACCEPTED, games__game=tournament.game)
+    if not undecided.exists() and not accepted.exists():
+        raise EntryError(
+            f"{bot.name} has no version that was accepted for {tournament.game} or is being checked: "
+            "submit one first"
+        )
+
+
+def _add(tournament: Tournament, bots: Sequence[Bot], label: str) -> Entrant:
+    try:
+        with transaction.atomic():
+            entrant = Entrant.objects.create(tournament=tournament, name=label)
+            EntrantBot.objects.bulk_create(
+                EntrantBot(tournament=tournament, entrant=entrant, position=position, bot=bot)
+                for position, bot in enumerate(bots)
+            )
+    except IntegrityError:
+        raise EntryError(f"{label} has entered already") from None
+    return entrant
+
+
+@transaction.atomic
+def leave(*, entrant: Entrant, by: Player) -> None:
+    """Take an entry back while entries are open.
+
+    Raises EntryError if it is not the player's, TournamentStateError later (then it can only withdraw).
+    """
+    tournament = Tournament.objects.select_for_update().get(pk=entrant.tournament_id)
+    _check_right(entrant, by)
+    if tournament.state != TournamentState.OPEN:
+        raise TournamentStateError(
+            f"{tournament.name} is not open for entries any more: withdraw instead"
+        )
+    entrant.delete()
+
+
+@transaction.atomic
+def withdraw_entrant(*, entrant: Entrant, by: Player, reason: str = "") -> Entrant:
+    """Play no further: open and later pairings are walkovers, what was played stays.
+
+    Raises EntryError if it is not the player's or does not play, TournamentStateError while entries
+    are open (then `leave`) or when the tournament has ended.
+    """
+    _check_right(entrant, by)
+    return _take_out(entrant, EntrantState.WITHDRAWN, reason or "withdrawn by its player")
+
+
+@transaction.atomic
+def disqualify_entrant(*, entrant: Entrant, reason: str) -> Entrant:
+    """Take an entrant out: open and later pairings are walkovers, what was played stays.
+
+    Raises EntryError without a reason or if it does not play, TournamentStateError as for withdrawing.
+    """
+    if not reason.strip():
+        raise EntryError("give a reason: its player will read it")
+    return _take_out(entrant, EntrantState.DISQUALIFIED, reason)
+
+
+def _take_out(entrant: Entrant, target: EntrantState, reason: str) -> Entrant:
+    tournament = Tournament.objects.select_for_update().get(pk=entrant.tournament_id)
+    if tournament.state not in {TournamentState.CLOSED, TournamentState.RUNNING}:
+        raise TournamentStateError(
+            f"{tournament.name} is {tournament.get_state_display()}: nobody can be taken out of it now"
+        )
+    entrant.refresh_from_db()
+    if not ENTRANT_TRANSITIONS.move_row(entrant, target, reason=reason.strip()[:300]):
+        raise EntryError(f"{entrant.name} does not play any more")
+    if tournament.state == TournamentState.RUNNING:
+        _walk_over(tournament, entrant)
+        advance_round(tournament=tournament)
+    return entrant
+
+
+def _walk_over(tournament: Tournament, entrant: Entrant) -> None:
+    """Decide the open pairings of `entrant` that need no match any more."""
+    stage = tournament.stages.select_related("tournament").get()
+    for pairing in Pairing.objects.filter(
+        round__stage=stage, decided_by="", entrants__entrant=entrant
+    ):
+        result = stage_format(stage).walkover(pairing_view(stage, pairing), engine_pairing(pairing))
+        if result is not None:
+            cancel_matches(stage, pairing)
+            store_result(pairing, result)
+
+
+def cancel_matches(stage: Stage, pairing: Pairing) -> None:
+    """Stop the match of a pairing that is decided otherwise; what is being played is discarded."""
+    rows = Match.objects.filter(pairing=pairing, tournament=stage.tournament)
+    Attempt.objects.filter(match__in=rows, ending=AttemptEnding.RUNNING).update(
+        ending=AttemptEnding.CANCELLED, ended_at=Now()
+    )
+    MATCH_TRANSITIONS.move(rows, MatchState.CANCELLED, fence=F("fence") + 1, **FREE_FIELDS)
+
+
+def _check_right(entrant: Entrant, by: Player) -> None:
+    owners = set(entrant.bots.values_list("bot__owner", flat=True))
+    if by.pk not in owners and not by.is_staff:
+        raise EntryError(f"{entrant.name} is not yours")

@@ -1,0 +1,263 @@
+"""A tournament's states: opened, closed, sealed, started; paused, resumed, cancelled."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from datetime import UTC, datetime
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from engine.errors import FormatError
+from engine.formats.base import SeededEntrant
+from engine.shuffle import commitment
+from tournament.competitions.errors import TournamentStateError
+from tournament.competitions.models import (
+    ENTRANT_TRANSITIONS,
+    MATCH_TRANSITIONS,
+    TOURNAMENT_TRANSITIONS,
+    UNFINISHED,
+    Attempt,
+    AttemptEnding,
+    Entrant,
+    EntrantBot,
+    EntrantState,
+    MatchState,
+    Tournament,
+    TournamentSecret,
+    TournamentState,
+)
+from tournament.competitions.selectors.engine_values import stage_format, stage_options
+from tournament.competitions.selectors.entries import (
+    entrants_with_bots,
+    version_that_would_play,
+    versions_awaited,
+)
+from tournament.competitions.services.rounds import advance_round
+from tournament.leaderboards.selectors import strengths
+from tournament.store.clock import read_clock
+from tournament.store.leases import FREE_FIELDS
+
+
+@transaction.atomic
+def open_tournament(*, tournament: Tournament) -> Tournament:
+    """Open it for entries: draw the secret and publish the commitment to it.
+
+    Raises TournamentStateError unless it is a draft.
+    """
+    tournament = _lock(tournament)
+    secret = secrets.token_bytes(32)
+    _move(tournament, TournamentState.OPEN, commitment=commitment(tournament.slug, secret))
+    TournamentSecret.objects.create(tournament=tournament, secret=secret)
+    return tournament
+
+
+@transaction.atomic
+def close_tournament(*, tournament: Tournament, now: datetime | None = None) -> Tournament:
+    """Close the entries, and seal if all that was uploaded in time has been checked.
+
+    Sealing freezes each entrant to its newest accepted version uploaded before the close, and
+    publishes `pub`. As long as an uploaded version that might play is being checked, it stays closed
+    without a seal; call it again later. Raises TournamentStateError before the scheduled close (deals
+    depend on that time, so it cannot be moved), and in any other state.
+    """
+    tournament = _lock(tournament)
+    if (now or read_clock()) < tournament.closes_at:
+        raise TournamentStateError(f"entries are open until {_spell(tournament.closes_at)}")
+    if tournament.state == TournamentState.OPEN:
+        _move(tournament, TournamentState.CLOSED)
+    elif tournament.state != TournamentState.CLOSED or tournament.pub:
+        raise TournamentStateError(
+            f"{tournament.name} is {tournament.get_state_display()}: it cannot be closed"
+        )
+    if not versions_awaited(tournament):
+        _seal(tournament)
+    return tournament
+
+
+def _seal(tournament: Tournament) -> None:
+    for entrant in entrants_with_bots(tournament):
+        _freeze(entrant)
+    wheels = sorted(
+        EntrantBot.objects.filter(
+            tournament=tournament, entrant__state=EntrantState.ACTIVE
+        ).values_list("bot__name", "version__wheel_sha256")
+    )
+    tournament.pub = make_pub(tournament.closes_at, wheels)
+    tournament.save(update_fields=["pub"])
+
+
+def make_pub(closes_at: datetime, wheels: list[tuple[str, str]]) -> str:
+    """The canonical JSON that is published at the close (docs, "Verifiable deals", step 2).
+
+    The scheduled close in UTC to the second, and the sorted [bot, wheel SHA-256 in hex] list; keys
+    sorted, no spaces.
+    """
+    return json.dumps(
+        {
+            "close": closes_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "entrants": [list(pair) for pair in sorted(wheels)],
+        },
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
+    )
+
+
+def _freeze(entrant: Entrant) -> None:
+    """Give each of its bots the version it plays with; drop it if one has none."""
+    for part in entrant.bots.all():
+        version = None if part.bot.paused_reason else version_that_would_play(part)
+        if version is None:
+            why = part.bot.paused_reason or (
+                f"no version uploaded before the close was accepted for {entrant.tournament.game} "
+                "as it is played here"
+            )
+            ENTRANT_TRANSITIONS.move_row(
+                entrant, EntrantState.WITHDRAWN, reason=f"{part.bot.name}: {why}"[:300]
+            )
+            return
+        EntrantBot.objects.filter(pk=part.pk).update(version=version)
+
+
+@transaction.atomic
+def start_tournament(*, tournament: Tournament, now: datetime | None = None) -> Tournament:
+    """Seed the entrants by rating, then name, and publish the first round.
+
+    A tournament that its format cannot run with these entrants is cancelled, with the reason.
+    Raises TournamentStateError before its start, while it is paused or not sealed, and in any other
+    state than closed.
+    """
+    tournament = _lock(tournament)
+    if tournament.state != TournamentState.CLOSED or not tournament.pub:
+        raise TournamentStateError(
+            f"{tournament.name} cannot start: it is {tournament.get_state_display()}"
+            + ("" if tournament.pub else " and not sealed yet")
+        )
+    if (now or read_clock()) < tournament.starts_at:
+        raise TournamentStateError(f"it starts at {_spell(tournament.starts_at)}")
+    if tournament.paused_reason:
+        raise TournamentStateError(f"{tournament.name} is paused: {tournament.paused_reason}")
+    _seed(tournament)
+    try:
+        _check_format(tournament)
+    except FormatError as error:
+        return cancel_tournament(tournament=tournament, reason=str(error))
+    _move(tournament, TournamentState.RUNNING)
+    advance_round(tournament=tournament)
+    tournament.refresh_from_db()
+    return tournament
+
+
+def _seed(tournament: Tournament) -> None:
+    entrants = [
+        entrant
+        for entrant in entrants_with_bots(tournament)
+        if entrant.state == EntrantState.ACTIVE
+    ]
+    versions = {
+        entrant.pk: [part.version for part in entrant.bots.all() if part.version is not None]
+        for entrant in entrants
+    }
+    shown = strengths(
+        game=tournament.game,
+        kind=tournament.kind,
+        versions=[version for line in versions.values() for version in line],
+    )
+    entrants.sort(
+        key=lambda entrant: (
+            -sum(shown[version.pk] for version in versions[entrant.pk]),
+            entrant.name,
+        )
+    )
+    for seed, entrant in enumerate(entrants, 1):
+        entrant.seed = seed
+    Entrant.objects.bulk_update(entrants, ["seed"], batch_size=500)
+
+
+def _check_format(tournament: Tournament) -> None:
+    entrants = [
+        SeededEntrant(id=pk, seed=seed)
+        for pk, seed in tournament.entrants.values_list("pk", "seed")
+        if seed is not None
+    ]
+    for stage in tournament.stages.all():
+        stage_format(stage).check(entrants, stage_options(stage))
+
+
+@transaction.atomic
+def cancel_tournament(*, tournament: Tournament, reason: str) -> Tournament:
+    """End it without a result: what is being played is stopped and discarded.
+
+    Raises TournamentStateError if it has ended, or without a reason.
+    """
+    if not reason.strip():
+        raise TournamentStateError("give a reason: the players will read it")
+    tournament = _lock(tournament)
+    _move(tournament, TournamentState.CANCELLED, cancelled_reason=reason.strip()[:500])
+    unfinished = tournament.matches.filter(state__in=UNFINISHED)
+    Attempt.objects.filter(match__in=unfinished, ending=AttemptEnding.RUNNING).update(
+        ending=AttemptEnding.CANCELLED, ended_at=Now()
+    )
+    MATCH_TRANSITIONS.move(
+        tournament.matches.all(), MatchState.CANCELLED, fence=F("fence") + 1, **FREE_FIELDS
+    )
+    return tournament
+
+
+@transaction.atomic
+def pause_tournament(*, tournament: Tournament, reason: str) -> Tournament:
+    """Let no more of its matches begin; what is being played is finished and counts.
+
+    Raises TournamentStateError if it has ended, or without a reason.
+    """
+    if not reason.strip():
+        raise TournamentStateError("give a reason: the players will read it")
+    tournament = _lock(tournament)
+    if tournament.state in {TournamentState.FINISHED, TournamentState.CANCELLED}:
+        raise TournamentStateError(f"{tournament.name} has ended")
+    tournament.paused_reason = reason.strip()[:500]
+    tournament.save(update_fields=["paused_reason"])
+    MATCH_TRANSITIONS.move(
+        tournament.matches.all(),
+        MatchState.PENDING,
+        only_from=MatchState.QUEUED,
+        queued_at=None,
+    )
+    return tournament
+
+
+@transaction.atomic
+def resume_tournament(*, tournament: Tournament) -> Tournament:
+    """Go on; matches that were stuck are tried again. Raises TournamentStateError unless it is paused."""
+    tournament = _lock(tournament)
+    if not tournament.paused_reason:
+        raise TournamentStateError(f"{tournament.name} is not paused")
+    tournament.paused_reason = ""
+    tournament.save(update_fields=["paused_reason"])
+    MATCH_TRANSITIONS.move(
+        tournament.matches.all(),
+        MatchState.PENDING,
+        only_from=MatchState.STUCK,
+        attempts=0,
+        run_after=Now(),
+    )
+    return tournament
+
+
+def _lock(tournament: Tournament) -> Tournament:
+    return Tournament.objects.select_for_update().get(pk=tournament.pk)
+
+
+def _move(tournament: Tournament, target: TournamentState, **fields: object) -> None:
+    if not TOURNAMENT_TRANSITIONS.move_row(tournament, target, **fields):
+        raise TournamentStateError(
+            f"{tournament.name} is {tournament.get_state_display()} and cannot become "
+            f"{target.label}"
+        )
+
+
+def _spell(time: datetime) -> str:
+    return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

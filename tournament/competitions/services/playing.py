@@ -1,0 +1,288 @@
+"""Playing a match: claimed, played with no transaction open, recorded in one guarded by the fence."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from engine.agents import BotSource
+from engine.formats import forfeit_outcome
+from engine.outcome import Outcome
+from engine.outcome import Termination as Ending
+from engine.record import MatchRecord, encode_record
+from engine.referee import PlayedMatch
+from engine.runner import run_match
+from engine.wheels import wheel_source
+from tournament.competitions.errors import TournamentStateError
+from tournament.competitions.models import (
+    MATCH_TRANSITIONS,
+    RULES_VERSION,
+    Attempt,
+    AttemptEnding,
+    Match,
+    MatchState,
+    Pairing,
+    Tournament,
+    TournamentState,
+)
+from tournament.competitions.selectors.engine_values import (
+    engine_pairing,
+    match_spec,
+    match_to_play,
+    pairing_view,
+    stage_format,
+)
+from tournament.competitions.services.rounds import store_result
+from tournament.store import leases
+from tournament.store.leases import Lease, LeaseLostError, StoppedError
+from tournament.store.services import put_blob, read_blob
+
+logger = logging.getLogger(__name__)
+
+
+class Play(StrEnum):
+    """What came of a message that said "play this match"."""
+
+    RECORDED = "recorded"
+    """Played, and its result is written."""
+    NOT_OURS = "not_ours"
+    """Another has it, or it is not to be played now."""
+    DISCARDED = "discarded"
+    """Played in part or whole, but the claim was lost: nothing is written."""
+    RELEASED = "released"
+    """Given back, since the worker has to stop."""
+    FAILED = "failed"
+    """Our own failure: it is played again later."""
+
+
+def play_match(
+    *,
+    match_id: int,
+    owner: str | None = None,
+    stop_seconds: Callable[[], float] = lambda: 0.0,
+    trusted: bool | None = None,
+) -> Play:
+    """Claim a match, play it, record its result.
+
+    Harmless for any match at any time: of several at once one plays, and a late result writes no rows.
+    `stop_seconds` tells for how long the worker has known that it has to stop. `trusted` plays without
+    a sandbox (by default as the settings say); the match is then not rated. Our own failures are
+    recorded as attempts; after the fifth the match is stuck and its tournament pauses.
+    """
+    lease = _claim(match_id, owner or leases.own_name())
+    if lease is None:
+        return Play.NOT_OURS
+    is_trusted = settings.ARENA_TRUST_BOTS if trusted is None else trusted
+    try:
+        played = _play(lease, stop_seconds, trusted=is_trusted)
+        recorded = _record(lease, played, sandboxed=not is_trusted)
+    except LeaseLostError:
+        logger.warning("the play of match %s was taken over or cancelled", match_id)
+        return Play.DISCARDED
+    except StoppedError:
+        release_match(lease)
+        return Play.RELEASED
+    except Exception as error:
+        logger.exception("match %s could not be played", match_id)
+        connection.close_if_unusable_or_obsolete()
+        count_failure(lease, AttemptEnding.FAILED, f"{type(error).__name__}: {error}")
+        return Play.FAILED
+    return Play.RECORDED if recorded else Play.DISCARDED
+
+
+@transaction.atomic
+def _claim(match_id: int, owner: str) -> Lease | None:
+    playable = Match.objects.filter(
+        tournament__state=TournamentState.RUNNING,
+        tournament__paused_reason="",
+        tournament__rules_version=RULES_VERSION,
+    )
+    lease = leases.claim(
+        playable,
+        match_id,
+        transitions=MATCH_TRANSITIONS,
+        running=MatchState.RUNNING,
+        seconds=settings.ARENA_LEASE_SECONDS,
+        owner=owner,
+    )
+    if lease is not None:
+        Attempt.objects.create(match_id=match_id, fence=lease.fence, worker=owner)
+    return lease
+
+
+def _play(lease: Lease, stop_seconds: Callable[[], float], *, trusted: bool) -> PlayedMatch:
+    match = match_to_play(lease.pk)
+    spec = match_spec(match)
+    sources = [
+        [wheel_source_of(bot.wheel or "") for bot in entrant.bots] for entrant in spec.entrants
+    ]
+    heartbeat = leases.Heartbeat(
+        Match.objects.all(), lease, settings.ARENA_LEASE_SECONDS, stop_seconds
+    )
+    return run_match(spec, sources, trusted=trusted, keep_alive=heartbeat)
+
+
+def wheel_source_of(wheel: str) -> BotSource:
+    """A stored wheel (``sha256:…``), unpacked into the site's cache of wheels."""
+    source = _unpack(wheel, settings.WHEEL_CACHE)
+    if not Path(source.folder).is_dir():  # the cache was cleared
+        _unpack.cache_clear()
+        source = _unpack(wheel, settings.WHEEL_CACHE)
+    return source
+
+
+@lru_cache(maxsize=1024)
+def _unpack(wheel: str, cache: Path) -> BotSource:
+    return wheel_source(read_blob(wheel.removeprefix("sha256:")), cache)
+
+
+def _record(lease: Lease, played: PlayedMatch, *, sandboxed: bool) -> bool:
+    """Write the blobs, then everything else in one transaction; False for a late result."""
+    record_sha256 = put_blob(encode_record(played.record))
+    logs_sha256 = put_blob(msgspec.json.encode(played.logs)) if _says_anything(played) else ""
+    with transaction.atomic():
+        row = Match.objects.select_related("pairing__round__stage__tournament").get(pk=lease.pk)
+        recorded = MATCH_TRANSITIONS.move(
+            leases.held(Match.objects.all(), lease),
+            MatchState.FINISHED,
+            only_from=MatchState.RUNNING,
+            rated=row.rated and sandboxed and is_ratable(played.record),
+            is_sandboxed=sandboxed,
+            termination=str(played.record.outcome.termination),
+            record_sha256=record_sha256,
+            logs_sha256=logs_sha256,
+            digest=played.record.digest,
+            wall_ms=played.record.timing.wall_ms,
+            finished_at=Now(),
+            **leases.FREE_FIELDS,
+        )
+        if not recorded:
+            logger.warning("a late result of match %s was discarded", lease.pk)
+            return False
+        _decide(row.pairing, played.record.outcome)
+        end_attempt(lease, AttemptEnding.RECORDED)
+    return True
+
+
+def _says_anything(played: PlayedMatch) -> bool:
+    return any(seat.log.text or seat.log.traceback or seat.fault for seat in played.logs)
+
+
+def _decide(pairing: Pairing, outcome: Outcome) -> None:
+    stage = pairing.round.stage
+    result = stage_format(stage).decide(
+        pairing_view(stage, pairing), engine_pairing(pairing), outcome
+    )
+    store_result(pairing, result)
+
+
+def is_ratable(record: MatchRecord) -> bool:
+    """Whether a record's outcome says something about strength.
+
+    A match that ran to its end does. One that a fault ended counts as the offenders' loss from their
+    first action on (else a losing bot would crash to save its rating), unless all were at fault.
+    """
+    offenders = {fault.entrant for fault in record.outcome.faults}
+    if not offenders:
+        return True
+    return len(offenders) < len(record.entrants) and all(
+        has_acted(record, entrant) for entrant in offenders
+    )
+
+
+def has_acted(record: MatchRecord, entrant: int) -> bool:
+    """Whether any action in the record is this entrant's."""
+    return any(
+        game.seating[int(action.split(" ", 1)[0])] == entrant
+        for game in record.games
+        for deal in game.deals
+        for action in deal.actions
+    )
+
+
+@transaction.atomic
+def release_match(lease: Lease) -> bool:
+    """Give a match back unplayed, without counting a failure; False if the claim was lost."""
+    released = MATCH_TRANSITIONS.move(
+        leases.held(Match.objects.all(), lease), MatchState.PENDING, **leases.FREE_FIELDS
+    )
+    if released:
+        end_attempt(lease, AttemptEnding.RELEASED)
+    return bool(released)
+
+
+@transaction.atomic
+def count_failure(lease: Lease, ending: AttemptEnding, detail: str) -> bool:
+    """Note a failure of our own: tried again later, after the fifth stuck; False if the claim was lost."""
+    rows = leases.held(Match.objects.all(), lease)
+    match = rows.select_for_update(of=("self",)).select_related("pairing").first()
+    if match is None:
+        return False
+    attempts = match.attempts + 1
+    is_stuck = attempts >= leases.MAX_ATTEMPTS
+    moved = MATCH_TRANSITIONS.move(
+        rows,
+        MatchState.STUCK if is_stuck else MatchState.PENDING,
+        only_from=MatchState.RUNNING,
+        **leases.free_after_failure(attempts),
+    )
+    end_attempt(lease, ending, detail)
+    if is_stuck:
+        _pause(match, detail)
+    return bool(moved)
+
+
+def _pause(match: Match, detail: str) -> None:
+    reason = f"{match.pairing.key} could not be played in {leases.MAX_ATTEMPTS} attempts: {detail}"
+    Tournament.objects.filter(pk=match.tournament_id, paused_reason="").update(
+        paused_reason=reason[:500]
+    )
+
+
+def end_attempt(lease: Lease, ending: AttemptEnding, detail: str = "") -> None:
+    """Note how the attempt of a claim ended."""
+    Attempt.objects.filter(
+        match_id=lease.pk, fence=lease.fence, ending=AttemptEnding.RUNNING
+    ).update(ending=ending, ended_at=Now(), detail=detail[:2000])
+
+
+@transaction.atomic
+def forfeit_match(*, match: Match, offenders: Sequence[int], reason: str) -> Match:
+    """Decide a match against `offenders` (entrant ids) without playing it; there is no record of it.
+
+    What is being played is discarded; it is not rated. Raises TournamentStateError if it is decided or
+    the tournament does not run, FormatError for offenders that are not in it.
+    """
+    tournament = Tournament.objects.select_for_update().get(pk=match.tournament_id)
+    pairing = Pairing.objects.select_related("round__stage__tournament").get(pk=match.pairing_id)
+    entrants = list(pairing.entrants.values_list("entrant", flat=True))
+    if tournament.state != TournamentState.RUNNING or pairing.decided_by:
+        raise TournamentStateError(f"{pairing.key} is decided, or {tournament.name} does not run")
+    if not reason.strip():
+        raise TournamentStateError("give a reason: the players will read it")
+    indexes = [entrants.index(offender) if offender in entrants else -1 for offender in offenders]
+    outcome = forfeit_outcome(len(entrants), indexes, reason.strip())
+    match.refresh_from_db()
+    if not MATCH_TRANSITIONS.move_row(
+        match,
+        MatchState.FINISHED,
+        fence=match.fence + 1,
+        rated=False,
+        termination=str(Ending.FORFEIT),
+        finished_at=Now(),
+        **leases.FREE_FIELDS,
+    ):
+        raise TournamentStateError(f"{pairing.key} is {match.get_state_display()}")
+    Attempt.objects.filter(match=match, ending=AttemptEnding.RUNNING).update(
+        ending=AttemptEnding.CANCELLED, ended_at=Now(), detail=reason.strip()
+    )
+    _decide(pairing, outcome)
+    return match

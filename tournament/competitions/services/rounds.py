@@ -1,0 +1,220 @@
+"""Rounds: published from what the formats plan, closed in their order, their results rated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from engine.errors import FormatError
+from engine.formats import base as formats
+from engine.formats.base import SCORE_DENOMINATOR
+from engine.record import BoardsContest
+from tournament.competitions.models import (
+    ROUND_TRANSITIONS,
+    TOURNAMENT_TRANSITIONS,
+    DecidedBy,
+    Entrant,
+    Match,
+    MatchState,
+    Pairing,
+    PairingEntrant,
+    Round,
+    RoundState,
+    Stage,
+    Tournament,
+    TournamentState,
+)
+from tournament.competitions.selectors.engine_values import (
+    stage_contest,
+    stage_format,
+    stage_view,
+)
+from tournament.competitions.services.planning import MIN_RATED_BOARDS
+from tournament.leaderboards.services import RatedResult, RatedTeam, append_results
+
+MAX_OPEN_PAIRINGS = 500
+"""A format that can pair ahead does so until so many pairings are open."""
+
+
+@transaction.atomic
+def advance_round(*, tournament: Tournament) -> bool:
+    """Close the rounds that are decided, in their order; publish the next ones; finish at the end.
+
+    Whether anything changed. The tournament's row is locked, so many that finish a round's last match
+    at once make one next round. Harmless at any time.
+    """
+    tournament = Tournament.objects.select_for_update().get(pk=tournament.pk)
+    if tournament.state != TournamentState.RUNNING:
+        return False
+    stage = tournament.stages.select_related("tournament").get()
+    changed = False
+    while _close_rounds(stage) | _publish_rounds(stage):
+        changed = True
+    if _is_over(stage):
+        _finish(tournament, stage)
+        changed = True
+    return changed
+
+
+def _close_rounds(stage: Stage) -> bool:
+    """Close what is decided up to the first round that is not; so the log's order is that of the rounds."""
+    closed = False
+    for opened in stage.rounds.filter(state=RoundState.OPEN).order_by("index"):
+        if opened.pairings.filter(decided_by="").exists():
+            break
+        _rate(stage, opened)
+        ROUND_TRANSITIONS.move_row(opened, RoundState.COMPLETE, completed_at=Now())
+        closed = True
+    return closed
+
+
+def _rate(stage: Stage, closed: Round) -> None:
+    """Append the round's rating events, in the order of the match keys."""
+    tournament = stage.tournament
+    rated = (
+        Match.objects.filter(pairing__round=closed, state=MatchState.FINISHED, rated=True)
+        .exclude(pairing__decided_by=DecidedBy.VOID)
+        .select_related("pairing")
+        .prefetch_related("pairing__entrants__entrant__bots__version__bot")
+    )
+    results = [
+        RatedResult(
+            match_key=f"{tournament.slug}/{match.pairing.key}",
+            teams=tuple(_team(part) for part in match.pairing.entrants.all()),
+        )
+        for match in sorted(rated, key=lambda match: match.pairing.key)
+    ]
+    if results:
+        append_results(game=tournament.game, kind=tournament.kind, results=results)
+
+
+def _team(part: PairingEntrant) -> RatedTeam:
+    versions = [bot.version for bot in part.entrant.bots.all() if bot.version is not None]
+    assert part.place is not None  # the pairing is decided
+    return RatedTeam(
+        members=tuple((version.bot.name, version.version) for version in versions),
+        place=part.place,
+    )
+
+
+def _publish_rounds(stage: Stage) -> bool:
+    """Publish the next round if the format can pair it now."""
+    if _open_pairings(stage) >= MAX_OPEN_PAIRINGS:
+        return False
+    view = stage_view(stage)
+    try:
+        planned = stage_format(stage).next_round(view)
+    except FormatError:
+        if all(published.is_complete for published in view.rounds):
+            raise  # else: it waits for a round that is still open
+        return False
+    if planned is None:
+        return False
+    _publish(stage, planned)
+    return True
+
+
+def _open_pairings(stage: Stage) -> int:
+    return Pairing.objects.filter(round__stage=stage, decided_by="").count()
+
+
+def _publish(stage: Stage, planned: formats.Round) -> None:
+    tournament = stage.tournament
+    published, created = Round.objects.get_or_create(
+        stage=stage, index=planned.index, defaults={"state": RoundState.OPEN, "opened_at": Now()}
+    )
+    if not created:
+        return
+    pairings = Pairing.objects.bulk_create(
+        [
+            Pairing(
+                tournament=tournament,
+                round=published,
+                key=pairing.key,
+                slot=pairing.slot,
+                is_bye=pairing.is_bye,
+                decided_by=str(pairing.result.decided_by) if pairing.result else "",
+            )
+            for pairing in planned.pairings
+        ],
+        batch_size=500,
+    )
+    both = list(zip(pairings, planned.pairings, strict=True))
+    PairingEntrant.objects.bulk_create(
+        [part for row, pairing in both for part in _parts(row, pairing)], batch_size=500
+    )
+    rated = is_rated(stage)
+    Match.objects.bulk_create(
+        [
+            Match(tournament=tournament, pairing=row, rated=rated)
+            for row, pairing in both
+            if pairing.result is None
+        ],
+        batch_size=500,
+    )
+
+
+def is_rated(stage: Stage) -> bool:
+    """Whether matches of the stage are rated: if the organiser says so and they have 8 boards or more."""
+    contest = stage_contest(stage)
+    return (
+        stage.tournament.rated
+        and isinstance(contest, BoardsContest)
+        and contest.boards >= MIN_RATED_BOARDS
+    )
+
+
+def _parts(row: Pairing, pairing: formats.Pairing) -> Iterable[PairingEntrant]:
+    for index, entrant in enumerate(pairing.entrants):
+        part = PairingEntrant(pairing=row, index=index, entrant_id=entrant)
+        if pairing.result is not None:
+            _set_result(part, pairing.result)
+        yield part
+
+
+def _set_result(part: PairingEntrant, result: formats.PairingResult) -> None:
+    part.place = result.places[part.index]
+    part.points = result.points[part.index]
+    part.score_twelfths = in_twelfths(result.scores[part.index])
+    part.advances = result.advances[part.index]
+
+
+def in_twelfths(score: Fraction) -> int:
+    """A score as it is stored. Raises ValueError for one that is no multiple of 1/12."""
+    twelfths = score * SCORE_DENOMINATOR
+    if twelfths.denominator != 1:
+        raise ValueError(f"a score of {score} is no multiple of 1/{SCORE_DENOMINATOR}")
+    return twelfths.numerator
+
+
+def store_result(pairing: Pairing, result: formats.PairingResult) -> bool:
+    """Write how an open pairing came out, in the caller's transaction; False if it is decided already."""
+    decided = Pairing.objects.filter(pk=pairing.pk, decided_by="").update(
+        decided_by=str(result.decided_by)
+    )
+    if not decided:
+        return False
+    parts: Sequence[PairingEntrant] = list(pairing.entrants.all())
+    for part in parts:
+        _set_result(part, result)
+    PairingEntrant.objects.bulk_update(parts, ["place", "points", "score_twelfths", "advances"])
+    return True
+
+
+def _is_over(stage: Stage) -> bool:
+    if stage.rounds.exclude(state=RoundState.COMPLETE).exists():
+        return False
+    return stage_format(stage).next_round(stage_view(stage)) is None
+
+
+def _finish(tournament: Tournament, stage: Stage) -> None:
+    """Write the final places; from now on the secret is for everybody."""
+    places = {row.entrant: row.place for row in stage_format(stage).standings(stage_view(stage))}
+    entrants = list(tournament.entrants.filter(pk__in=places))
+    for entrant in entrants:
+        entrant.place = places[entrant.pk]
+    Entrant.objects.bulk_update(entrants, ["place"], batch_size=500)
+    TOURNAMENT_TRANSITIONS.move_row(tournament, TournamentState.FINISHED, finished_at=Now())

@@ -1,0 +1,120 @@
+"""What people type in about accounts, tokens and wheels; the services judge what it means."""
+
+from __future__ import annotations
+
+import zoneinfo
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+
+from tournament.players.errors import AccountError
+from tournament.players.models import Player, TokenScope
+from tournament.players.services import sign_up
+
+_FIELDS = {"password": "password1"}
+
+
+def time_zone_choices() -> list[tuple[str, str]]:
+    """UTC, then every zone that has a region and a city."""
+    names = sorted(zone for zone in zoneinfo.available_timezones() if "/" in zone)
+    return [("UTC", "UTC")] + [
+        (name, name.replace("_", " ")) for name in names if not name.startswith(("Etc/", "posix/"))
+    ]
+
+
+class SignUpForm(forms.Form):
+    """A new account."""
+
+    username = forms.CharField(
+        max_length=150,
+        help_text="Shown beside your bots. Letters, digits and @ . + - _",
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
+    )
+    email = forms.EmailField(
+        required=False,
+        help_text="Shown to nobody; for the operators of this site.",
+        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
+    )
+    password1 = forms.CharField(
+        label="Password",
+        strip=False,
+        help_text="At least 8 characters, not only digits, not a common one.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+    password2 = forms.CharField(
+        label="Password again",
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    def clean_password2(self) -> str:
+        """The second password, once it is found equal to the first."""
+        second: str = self.cleaned_data["password2"]
+        if self.cleaned_data.get("password1") not in {None, second}:
+            raise forms.ValidationError("The two passwords differ: type the same one twice.")
+        return second
+
+    def save(self) -> Player | None:
+        """The account; None if it cannot be made so, with the reasons at their fields."""
+        try:
+            return sign_up(
+                username=self.cleaned_data["username"],
+                email=self.cleaned_data["email"],
+                password=self.cleaned_data["password1"],
+            )
+        except AccountError as error:
+            for field, messages in error.fields.items():
+                for message in messages:
+                    name = _FIELDS.get(field, field)
+                    self.add_error(name if name in self.fields else None, message)
+            return None
+
+
+class AccountForm(forms.ModelForm[Player]):
+    """What a player may change of their account."""
+
+    time_zone = forms.ChoiceField(
+        choices=time_zone_choices, help_text="Times are shown in UTC and in this zone."
+    )
+
+    class Meta:
+        model = Player
+        fields = ("time_zone", "email")
+
+
+class TokenForm(forms.Form):
+    """A new token."""
+
+    name = forms.CharField(max_length=60, help_text="What it is for, e.g. “laptop”.")
+    scope = forms.ChoiceField(label="It may", choices=TokenScope.choices, initial=TokenScope.SUBMIT)
+    days = forms.TypedChoiceField(
+        label="It lives",
+        coerce=int,
+        initial=90,
+        choices=[(30, "30 days"), (90, "90 days"), (365, "a year")],
+    )
+
+
+class UploadForm(forms.Form):
+    """A wheel."""
+
+    wheel = forms.FileField(
+        help_text="The .whl file that `arena pack` or any build tool makes.",
+        widget=forms.ClearableFileInput(attrs={"accept": ".whl"}),
+    )
+
+    def clean_wheel(self) -> bytes:
+        """The bytes of the wheel."""
+        file: UploadedFile[Any] = self.cleaned_data["wheel"]
+        name = file.name or ""
+        if not name.endswith(".whl"):
+            raise forms.ValidationError(
+                f"{name} is no wheel: its name must end in .whl (`arena pack` makes one)."
+            )
+        if (file.size or 0) > settings.WHEEL_MAX_BYTES:
+            raise forms.ValidationError(
+                f"{name} has {file.size:,} bytes; at most {settings.WHEEL_MAX_BYTES:,} are allowed."
+            )
+        return file.read()

@@ -1,0 +1,210 @@
+"""Questions about players, bots and versions; answers are QuerySets or frozen rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Prefetch, Q, QuerySet
+
+from tournament.players.models import (
+    ApiToken,
+    Bot,
+    BotVersion,
+    Player,
+    VersionGame,
+    VersionState,
+)
+from tournament.store.services import read_blob
+
+RESERVED_BOT_NAMES = frozenset(
+    {"bold", "cautious", "chance", "greedy", "highest", "house", "lowest", "random", "steady"}
+)
+"""Only the house account may submit bots of these names."""
+
+
+def reserved_names() -> frozenset[str]:
+    """The bot names that only the house account may use."""
+    return RESERVED_BOT_NAMES
+
+
+def bots_of(player: Player) -> QuerySet[Bot]:
+    """The bots of `player` by name, each with its versions (newest first) and their games loaded."""
+    return (
+        Bot.objects.filter(owner=player)
+        .order_by("name")
+        .prefetch_related(
+            Prefetch(
+                "versions",
+                BotVersion.objects.order_by("-pk").prefetch_related("games"),
+            )
+        )
+    )
+
+
+def bot_by_name(name: str) -> Bot | None:
+    """The bot called `name`, in any case; its owner loaded."""
+    return Bot.objects.select_related("owner").filter(name__iexact=name).first()
+
+
+def versions_of(bot: Bot) -> QuerySet[BotVersion]:
+    """A bot's versions, the newest first, their games loaded."""
+    return bot.versions.order_by("-pk").prefetch_related("games")
+
+
+def tokens_of(player: Player) -> QuerySet[ApiToken]:
+    """The tokens of `player`, the newest first."""
+    return player.tokens.order_by("-pk")
+
+
+@dataclass(frozen=True, slots=True)
+class VersionStatus:
+    """How far a version has come, for its owner."""
+
+    pk: int
+    bot: str
+    version: str
+    state: str
+    state_label: str
+    is_decided: bool
+    reason: str
+    games: Mapping[str, Mapping[str, Sequence[object]]]
+    """What it was accepted for: by game the numbers of players and the values of options."""
+    attempts: int
+    has_log: bool
+    uploaded_at: datetime
+    decided_at: datetime | None
+
+
+def version_status(version: BotVersion) -> VersionStatus:
+    """The status of a version as its row tells it."""
+    return VersionStatus(
+        pk=version.pk,
+        bot=version.bot.name,
+        version=version.version,
+        state=version.state,
+        state_label=version.get_state_display(),
+        is_decided=not version.is_undecided,
+        reason=version.reason,
+        games={game.game: game.options for game in version.games.all()},
+        attempts=version.attempts,
+        has_log=bool(version.log_sha256),
+        uploaded_at=version.uploaded_at,
+        decided_at=version.decided_at,
+    )
+
+
+def version_log(version: BotVersion) -> str:
+    """What it printed while it was checked, empty if nothing. Only its owner and staff may see it.
+
+    Raises BlobError if the log cannot be read.
+    """
+    return read_blob(version.log_sha256).decode() if version.log_sha256 else ""
+
+
+def wheel_of(version: BotVersion) -> bytes:
+    """The wheel as it was submitted. Only its owner and staff may have it. Raises BlobError."""
+    return read_blob(version.wheel_sha256)
+
+
+def accepted_versions(bot: Bot, game: str) -> QuerySet[BotVersion]:
+    """The versions of `bot` that were accepted for `game` and may play, the newest first."""
+    return bot.versions.filter(state=VersionState.ACCEPTED, games__game=game).order_by("-pk")
+
+
+def fits(
+    options: Mapping[str, Sequence[object]], seats: int, ruleset: Mapping[str, object]
+) -> bool:
+    """Whether what a version was accepted for covers a table of `seats` seats and `ruleset`.
+
+    Options of the game that were not tried with several values are not named in `options`.
+    """
+    if seats not in options.get("players", (seats,)):
+        return False
+    return all(value in options[name] for name, value in ruleset.items() if name in options)
+
+
+def playable_game(version: BotVersion, game: str) -> VersionGame | None:
+    """What `version` was accepted for in `game`; None if it was not."""
+    return version.games.filter(game=game).first()
+
+
+def ancestors_of(versions: Sequence[BotVersion]) -> dict[int, tuple[int, ...]]:
+    """By version its bot's earlier versions along the line of parents, the newest first."""
+    bots = {version.bot_id for version in versions}
+    parents = dict(BotVersion.objects.filter(bot__in=bots).values_list("pk", "parent"))
+
+    def walk(pk: int) -> tuple[int, ...]:
+        line = []
+        parent = parents.get(pk)
+        while parent is not None:
+            line.append(parent)
+            parent = parents.get(parent)
+        return tuple(line)
+
+    return {version.pk: walk(version.pk) for version in versions}
+
+
+def version_ids(names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """The ids of versions by (bot, version)."""
+    bots = {bot for bot, _ in names}
+    wanted = set(names)
+    rows = BotVersion.objects.filter(bot__name__in=bots).values_list("bot__name", "version", "pk")
+    return {(bot, version): pk for bot, version, pk in rows if (bot, version) in wanted}
+
+
+@dataclass(frozen=True, slots=True)
+class PublicBot:
+    """A bot as everybody may see it."""
+
+    name: str
+    owner: str
+    owner_slug: str
+    is_paused: bool
+    version: str
+    """The newest accepted one."""
+    games: tuple[str, ...]
+    """What that version plays."""
+    accepted_at: datetime | None
+
+
+def public_bots(*, search: str = "", game: str = "", owner: Player | None = None) -> QuerySet[Bot]:
+    """Bots with an accepted version, by name; `public_bot` makes a row of each.
+
+    `search` is part of the bot's or the owner's name; `game` is one that the bot plays.
+    """
+    accepted = BotVersion.objects.filter(state=VersionState.ACCEPTED)
+    if game:
+        accepted = accepted.filter(games__game=game)
+    bots = Bot.objects.filter(pk__in=accepted.values("bot")).select_related("owner")
+    if search:
+        bots = bots.filter(Q(name__icontains=search) | Q(owner__username__icontains=search))
+    if owner is not None:
+        bots = bots.filter(owner=owner)
+    newest = BotVersion.objects.filter(state=VersionState.ACCEPTED).order_by("-pk")
+    return bots.order_by("name").prefetch_related(
+        Prefetch("versions", newest.prefetch_related("games"), to_attr="accepted")
+    )
+
+
+def public_bot(bot: Bot) -> PublicBot:
+    """One of `public_bots`."""
+    newest: BotVersion = bot.accepted[0]  # type: ignore[attr-defined]
+    return PublicBot(
+        name=bot.name,
+        owner=bot.owner.username,
+        owner_slug=bot.owner.slug,
+        is_paused=bool(bot.paused_reason),
+        version=newest.version,
+        games=tuple(sorted(game.game for game in newest.games.all())),
+        accepted_at=newest.decided_at,
+    )
+
+
+PUBLIC_STATES = (VersionState.ACCEPTED, VersionState.QUARANTINED, VersionState.WITHDRAWN)
+
+
+def public_versions(bot: Bot) -> QuerySet[BotVersion]:
+    """The versions of `bot` that were accepted once, the newest first, their games loaded."""
+    return versions_of(bot).filter(state__in=PUBLIC_STATES, games__isnull=False).distinct()

@@ -1,0 +1,40 @@
+"""What can be done with players, tokens, bots and versions; each function is one use case, atomic."""
+
+from __future__ import annotations
+
+from tournament.players.services.accounts import ensure_house, sign_up
+from tournament.players.services.bots import (
+    lift_bot,
+    pause_bot,
+    quarantine_version,
+    release_version,
+    retry_version,
+    submit_wheel,
+    withdraw_version,
+)
+from tournament.players.services.tokens import authenticate_token, create_token, revoke_token
+from tournament.players.services.validation import (
+    DueVersions,
+    queue_versions,
+    return_expired_versions,
+    run_validation,
+)
+
+__all__ = [
+    "DueVersions",
+    "authenticate_token",
+    "create_token",
+    "ensure_house",
+    "lift_bot",
+    "pause_bot",
+    "quarantine_version",
+    "queue_versions",
+    "release_version",
+    "retry_version",
+    "return_expired_versions",
+    "revoke_token",
+    "run_validation",
+    "sign_up",
+    "submit_wheel",
+    "withdraw_version",
+]

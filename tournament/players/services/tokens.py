@@ -1,0 +1,71 @@
+"""Tokens for programs: ``PREFIX.SECRET``; only the secret's SHA-256 is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime, timedelta
+
+from django.db.models.functions import Now
+
+from tournament.players.errors import TokenError
+from tournament.players.models import ApiToken, Player, TokenScope
+from tournament.store.clock import read_clock
+
+DEFAULT_DAYS = 365
+MAX_DAYS = 5 * 365
+
+
+def create_token(
+    *,
+    player: Player,
+    scope: str = TokenScope.READ,
+    name: str = "",
+    days: int = DEFAULT_DAYS,
+    now: datetime | None = None,
+) -> tuple[ApiToken, str]:
+    """Make a token; the second value is its text, which cannot be had again. Raises TokenError."""
+    if scope not in TokenScope.values:
+        raise TokenError(f"there is no scope {scope!r}; there are: {', '.join(TokenScope.values)}")
+    if not 1 <= days <= MAX_DAYS:
+        raise TokenError(f"a token lives 1 to {MAX_DAYS} days, not {days}")
+    secret = secrets.token_urlsafe(32)
+    token = ApiToken.objects.create(
+        player=player,
+        name=name[:60],
+        prefix=secrets.token_hex(6),
+        sha256=_hash(secret),
+        scope=scope,
+        expires_at=(now or read_clock()) + timedelta(days=days),
+    )
+    return token, f"{token.prefix}.{secret}"
+
+
+def revoke_token(*, token: ApiToken) -> None:
+    """End a token at once; revoking it twice changes nothing."""
+    ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=Now())
+    token.refresh_from_db()
+
+
+def authenticate_token(text: str) -> ApiToken:
+    """The token whose text this is, its player loaded. Raises TokenError for any other."""
+    prefix, _, secret = text.partition(".")
+    token = (
+        ApiToken.objects.select_related("player")
+        .filter(
+            prefix=prefix,
+            revoked_at__isnull=True,
+            expires_at__gt=Now(),
+            player__is_active=True,
+        )
+        .first()
+    )
+    known = token.sha256 if token else _hash("")
+    if not hmac.compare_digest(known, _hash(secret)) or token is None or not secret:
+        raise TokenError("this token is unknown, revoked or expired: make a new one on your page")
+    return token
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,25 @@
+"""The addresses of accounts, bots and players."""
+
+from __future__ import annotations
+
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import path
+
+from tournament.players import views
+
+app_name = "players"
+urlpatterns = [
+    path("account/", views.account, name="account"),
+    path("account/sign-up/", views.sign_up, name="sign-up"),
+    path("account/log-in/", LoginView.as_view(template_name="players/log_in.html"), name="log-in"),
+    path("account/log-out/", LogoutView.as_view(), name="log-out"),
+    path("account/tokens/", views.tokens, name="tokens"),
+    path("account/tokens/<slug:prefix>/revoke/", views.revoke, name="revoke-token"),
+    path("account/upload/", views.upload, name="upload"),
+    path("account/versions/<int:pk>/", views.version, name="version"),
+    path("account/versions/<int:pk>/log/", views.log, name="log"),
+    path("account/versions/<int:pk>/wheel/", views.wheel, name="wheel"),
+    path("account/versions/<int:pk>/withdraw/", views.withdraw, name="withdraw"),
+    path("bots/", views.bots, name="bots"),
+    path("players/<slug:slug>/", views.player, name="player"),
+]

@@ -1,0 +1,240 @@
+"""Pages of accounts, tokens, uploads and versions, and the list of bots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import login, update_session_auth_hash
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import PasswordChangeForm
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from engine.errors import UsageError, WheelError
+from engine.games import GAMES
+from tournament.players import selectors
+from tournament.players.errors import SubmissionError
+from tournament.players.forms import AccountForm, SignUpForm, TokenForm, UploadForm
+from tournament.players.models import VERSION_TRANSITIONS, BotVersion, Player, VersionState
+from tournament.players.services import (
+    create_token,
+    revoke_token,
+    submit_wheel,
+    withdraw_version,
+)
+
+BOTS_A_PAGE = 50
+_FRESH_TOKEN = "fresh_token"  # noqa: S105 the session's key, no secret
+
+
+def player_of(request: HttpRequest) -> Player:
+    """The player who is logged in. For views behind a login only."""
+    if not isinstance(request.user, Player):
+        raise PermissionDenied
+    return request.user
+
+
+@sensitive_post_parameters()
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_up(request: HttpRequest) -> HttpResponse:
+    """Make an account and log in with it."""
+    if request.user.is_authenticated:
+        return redirect("my-bots")
+    form = SignUpForm(request.POST or None)
+    if form.is_valid() and (player := form.save()) is not None:
+        login(request, player)
+        messages.success(request, f"Welcome, {player.username}. Upload your first bot.")
+        return redirect("my-bots")
+    return render(request, "players/sign_up.html", {"form": form})
+
+
+@sensitive_post_parameters()
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def account(request: HttpRequest) -> HttpResponse:
+    """Change the time zone, the address or the password."""
+    player = player_of(request)
+    sent = request.POST.get("form")
+    account_form = AccountForm(
+        request.POST if sent == "account" else None, instance=player, prefix="account"
+    )
+    password_form = PasswordChangeForm(
+        player, request.POST if sent == "password" else None, prefix="password"
+    )
+    if account_form.is_valid():
+        account_form.save()
+        messages.success(request, "Saved.")
+        return redirect("players:account")
+    if password_form.is_valid():
+        update_session_auth_hash(request, password_form.save())
+        messages.success(request, "The password is changed.")
+        return redirect("players:account")
+    forms = {"account_form": account_form, "password_form": password_form}
+    return render(request, "players/account.html", {"section": "account", **forms})
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def tokens(request: HttpRequest) -> HttpResponse:
+    """The player's tokens; a new one is shown once, on the page after it was made."""
+    player = player_of(request)
+    form = TokenForm(request.POST or None)
+    if form.is_valid():
+        _, text = create_token(player=player, **form.cleaned_data)
+        request.session[_FRESH_TOKEN] = text
+        return redirect("players:tokens")
+    context = {
+        "section": "tokens",
+        "form": form,
+        "fresh": request.session.pop(_FRESH_TOKEN, None) if request.method == "GET" else None,
+        "tokens": selectors.tokens_of(player),
+        "now": timezone.now(),
+    }
+    return render(request, "players/tokens.html", context)
+
+
+@login_required
+@require_POST
+def revoke(request: HttpRequest, prefix: str) -> HttpResponse:
+    """End one of the player's tokens."""
+    token = get_object_or_404(selectors.tokens_of(player_of(request)), prefix=prefix)
+    revoke_token(token=token)
+    messages.success(request, f"The token {token.name or token.prefix} is revoked.")
+    return redirect("players:tokens")
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def upload(request: HttpRequest) -> HttpResponse:
+    """Take a wheel, or say everything that is wrong with it."""
+    form = UploadForm(request.POST or None, request.FILES or None)
+    reasons: tuple[str, ...] = ()
+    if request.method == "POST" and form.is_valid():
+        try:
+            version = submit_wheel(owner=player_of(request), data=form.cleaned_data["wheel"])
+        except WheelError as error:
+            reasons = error.reasons
+        except UsageError as error:
+            reasons = (str(error),)
+        else:
+            messages.success(request, f"{version} is here; this page shows how its check goes.")
+            return redirect("players:version", version.pk)
+    context = {"section": "account", "form": form, "reasons": reasons}
+    return render(request, "players/upload.html", context, status=422 if reasons else 200)
+
+
+def _own_version(request: HttpRequest, pk: int) -> BotVersion:
+    """A version that the player owns, or may audit; anyone else's is not there."""
+    player = player_of(request)
+    versions = BotVersion.objects.select_related("bot__owner", "parent")
+    if not player.has_perm("players.audit_botversion"):
+        versions = versions.filter(bot__owner=player)
+    return get_object_or_404(versions, pk=pk)
+
+
+@login_required
+@require_GET
+def version(request: HttpRequest, pk: int) -> HttpResponse:
+    """A version's status, for its owner."""
+    row = _own_version(request, pk)
+    context = {
+        "section": "account",
+        "version": row,
+        "games": [
+            {
+                "title": GAMES[game.game].title if game.game in GAMES else game.game,
+                "options": _spell_options(game.options),
+            }
+            for game in row.games.order_by("game")
+        ],
+        "may_withdraw": row.bot.owner_id == player_of(request).pk
+        and VERSION_TRANSITIONS.allows(VersionState(row.state), VersionState.WITHDRAWN),
+    }
+    return render(request, "players/version.html", context)
+
+
+def _spell_options(options: dict[str, list[Any]]) -> list[tuple[str, str]]:
+    return [
+        (name, ", ".join(_spell(value) for value in values)) for name, values in options.items()
+    ]
+
+
+def _spell(value: object) -> str:
+    return (
+        {True: "true", False: "false", None: "null"}[value]
+        if (value is None or isinstance(value, bool))
+        else str(value)
+    )
+
+
+@login_required
+@never_cache
+@require_GET
+def log(request: HttpRequest, pk: int) -> HttpResponse:
+    """What a version printed while it was checked, as text, for its owner."""
+    row = _own_version(request, pk)
+    context = {"section": "account", "version": row, "log": selectors.version_log(row)}
+    return render(request, "players/log.html", context)
+
+
+@login_required
+@never_cache
+@require_GET
+def wheel(request: HttpRequest, pk: int) -> HttpResponse:
+    """The wheel as it was submitted, for its owner."""
+    row = _own_version(request, pk)
+    name = f"{row.bot.name.replace('-', '_')}-{row.version}-py3-none-any.whl"
+    return HttpResponse(
+        selectors.wheel_of(row),
+        content_type="application/octet-stream",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+@login_required
+@require_POST
+def withdraw(request: HttpRequest, pk: int) -> HttpResponse:
+    """Retire a version of one's own."""
+    row = get_object_or_404(BotVersion, pk=pk, bot__owner=player_of(request))
+    try:
+        withdraw_version(version=row)
+    except SubmissionError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"{row} is withdrawn.")
+    return redirect("players:version", pk)
+
+
+@require_GET
+def bots(request: HttpRequest) -> HttpResponse:
+    """Everybody's bots that have an accepted version."""
+    query, game = request.GET.get("q", "")[:60], request.GET.get("game", "")
+    found = selectors.public_bots(search=query, game=game if game in GAMES else "")
+    page = Paginator(found, BOTS_A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "section": "bots",
+        "page": page,
+        "bots": [selectors.public_bot(bot) for bot in page.object_list],
+        "query": query,
+        "game": game,
+        "games": GAMES.values(),
+    }
+    return render(request, "players/bots.html", context)
+
+
+@require_GET
+def player(request: HttpRequest, slug: str) -> HttpResponse:
+    """A player's public page: their accepted bots."""
+    row = get_object_or_404(Player, slug=slug, is_active=True)
+    bots = [selectors.public_bot(bot) for bot in selectors.public_bots(owner=row)]
+    context = {"section": "bots", "player": row, "bots": bots}
+    return render(request, "players/player.html", context)

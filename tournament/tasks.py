@@ -1,0 +1,61 @@
+"""The journey, in order: dispatch, check, play. Only this module publishes messages, after commit.
+
+Each task calls one service. A message may be lost, doubled, late or out of order without harm: it says
+only "look at this row".
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from celery import Task, shared_task
+from kombu.exceptions import OperationalError
+
+from tournament.celery import stop_seconds
+from tournament.competitions import services as competitions
+from tournament.competitions.services import Play
+from tournament.players import services as players
+
+logger = logging.getLogger(__name__)
+
+
+@shared_task(name="tournament.dispatch")  # type: ignore[untyped-decorator]
+def dispatch(*, rung: bool = False) -> None:
+    """Do all that is due and publish what is to be done; beat sends it every second."""
+    due = competitions.dispatch(rung=rung)
+    for version in due.versions:
+        publish(validate, version)
+    for block in due.blocks:
+        publish(play_matches, list(block))
+
+
+@shared_task(name="tournament.validate")  # type: ignore[untyped-decorator]
+def validate(version_id: int) -> None:
+    """Check one submitted version."""
+    if not stop_seconds():
+        players.run_validation(version_id=version_id, stop_seconds=stop_seconds)
+
+
+@shared_task(name="tournament.play_matches")  # type: ignore[untyped-decorator]
+def play_matches(match_ids: Sequence[int]) -> None:
+    """Play a block of matches one after the other; each is claimed and recorded by itself."""
+    recorded = []
+    for match_id in match_ids:
+        if stop_seconds():
+            break  # the rest stays queued, and dispatch queues it again
+        if competitions.play_match(match_id=match_id, stop_seconds=stop_seconds) is Play.RECORDED:
+            recorded.append(match_id)
+    if recorded and competitions.round_is_empty(match_ids=recorded):
+        publish(dispatch, rung=True)
+
+
+def publish(task: Task[..., Any], *args: Any, **kwargs: Any) -> bool:
+    """Send a message; False if the broker did not take it within its 2 s, which dispatch mends."""
+    try:
+        task.apply_async(args=args, kwargs=kwargs)
+    except OperationalError as error:
+        logger.warning("%s%r was not published: %s", task.name, args, error)
+        return False
+    return True
