@@ -169,7 +169,6 @@ class PodkidnoeState(base.State):
         "_fits",
         "_hands",
         "_is_quiet",
-        "_last_turn",
         "_lays",
         "_line",
         "_log",
@@ -211,7 +210,6 @@ class PodkidnoeState(base.State):
         self._lays = 0
         self.first = first
         self.seat = first
-        self._last_turn = first
         self._circuit = 0
         self._served = 0
         self._is_quiet = True
@@ -284,7 +282,7 @@ class PodkidnoeState(base.State):
         return allowed
 
     def _close_turn(self, code: int) -> None:
-        seat = self._last_turn = self.seat
+        seat = self.seat
         if code == _PASS:
             self._penalties[seat] += 1
         self._draws = self._lays = 0
@@ -322,12 +320,16 @@ class PodkidnoeState(base.State):
         return not self._is_finished()
 
     def _top_up(self) -> None:
-        """Podkidnoe 5, 6: from who had the last turn backwards, while the reserve lasts."""
+        """Podkidnoe 5, 6: from who had the last turn backwards, while the reserve lasts.
+
+        Counting from the circuit's last seat comes to the same: seats that were skipped have no
+        tile and take none, or the reserve was empty already.
+        """
         if self._ruleset.top_up == "off":
             return
         fewest = 0 if self._ruleset.empty_hand == "top_up" else 1
-        for back in range(self._seats):
-            seat = (self._last_turn - back) % self._seats
+        for back in range(1, self._seats + 1):
+            seat = (self.first - back) % self._seats
             if self.reserve_size and fewest <= self._hands[seat].bit_count() <= 1:
                 self._take_from_reserve(seat)
                 self._log.append((seat, _TOP_UP))
