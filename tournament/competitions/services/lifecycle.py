@@ -42,13 +42,14 @@ from tournament.store.leases import FREE_FIELDS
 
 
 @transaction.atomic
-def open_tournament(*, tournament: Tournament) -> Tournament:
+def open_tournament(*, tournament: Tournament, secret: bytes | None = None) -> Tournament:
     """Open it for entries: draw the secret and publish the commitment to it.
 
-    Raises TournamentStateError unless it is a draft.
+    A `secret` of 32 bytes is given only for a demonstration that is to be repeated: who knows it knows
+    all deals. Raises TournamentStateError unless it is a draft.
     """
     tournament = _lock(tournament)
-    secret = secrets.token_bytes(32)
+    secret = secret or secrets.token_bytes(32)
     _move(tournament, TournamentState.OPEN, commitment=commitment(tournament.slug, secret))
     TournamentSecret.objects.create(tournament=tournament, secret=secret)
     return tournament
