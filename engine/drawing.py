@@ -88,7 +88,7 @@ def _title_deal(record: MatchRecord, deal: ReplayedDeal) -> str:
             before = [sum(scores) for scores in zip(*_scores(entry, deal.deal), strict=True)]
             title += f", deal {deal.deal + 1}"
             title += f" at {_join_numbers(before)}" if before else ""
-    return f"=== {title} ==="
+    return f"=== {title} (deal {entry.deals[deal.deal].number}) ==="
 
 
 def _scores(entry: GameRecord, deals: int) -> list[list[int]]:

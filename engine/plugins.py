@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from importlib.machinery import ModuleSpec
-from importlib.metadata import Distribution, EntryPoint, distributions
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import msgspec
@@ -55,10 +55,9 @@ class InstalledPlugin(msgspec.Struct, frozen=True, kw_only=True):
 def installed_plugins() -> tuple[InstalledPlugin, ...]:
     """Every bot installed here, by name; broken and doubly named ones too, each with its problem."""
     found = sorted(
-        (entry.name, distribution.name, distribution.version, entry.value)
-        for distribution in _distributions()
-        for entry in distribution.entry_points
-        if entry.group == ENTRY_POINT_GROUP
+        (entry.name, entry.dist.name, entry.dist.version, entry.value)
+        for entry in entry_points(group=ENTRY_POINT_GROUP)
+        if entry.dist is not None
     )
     owners: dict[str, list[str]] = {}
     for name, distribution, _, _ in found:
@@ -109,16 +108,6 @@ def source_of_plugin(name: str, stage: Path) -> BotSource:
         folder=str(folder),
         entry_point=plugin.entry_point,
     )
-
-
-def _distributions() -> Iterator[Distribution]:
-    """Each distribution once, the first on the path: the one that an import would find."""
-    seen = set()
-    for distribution in distributions():
-        name = distribution.metadata["Name"]
-        if name and name.lower() not in seen:
-            seen.add(name.lower())
-            yield distribution
 
 
 def _name_problem(name: str, owners: list[str]) -> str | None:

@@ -121,7 +121,9 @@ def replay(
     ],
     deal: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="Only the deal of this number, counted from 0."),
+        typer.Option(
+            metavar="N", min=0, help="Only the deal with this number in the record, from 0."
+        ),
     ] = None,
 ) -> None:
     """Show a match record as text, deal by deal."""

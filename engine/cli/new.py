@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import keyword
 import re
-import sys
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -14,17 +13,29 @@ from engine.cli.exits import ExitCode
 from engine.cli.files import write_file
 from engine.cli.output import say
 from engine.errors import UsageError
+from engine.record import BOT_NAME
+from engine.wheels import RESERVED_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
-BOT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}[a-z0-9]")
-TAKEN_PACKAGES = frozenset(
-    {"bots", "engine", "msgspec", "packaging", "pluggy", "pytest", "src", "test", "tests"}
-    | {"tournament"}
-) | frozenset(sys.stdlib_module_names)
-"""Top-level names that a bot's package would shadow, on the server or in its own tests."""
+TAKEN_PACKAGES = RESERVED_NAMES | {
+    *(
+        "benchmarks",
+        "build",
+        "dist",
+        "doc",
+        "docs",
+        "examples",
+        "noxfile",
+        "scripts",
+        "src",
+        "venv",
+    ),
+    "pytest",
+}
+"""Package names that would shadow what bots and their tests need, or that no wheel is made of."""
 
 
 def run(name: str, *, folder: Path | None) -> ExitCode:
@@ -48,7 +59,7 @@ def run(name: str, *, folder: Path | None) -> ExitCode:
 
 def package_of(name: str) -> str:
     """The import name of the bot called `name`. Raises UsageError for a name that cannot be used."""
-    if not BOT_NAME.fullmatch(name):
+    if not BOT_NAME.fullmatch(name) or not name[-1].isalnum():
         raise UsageError(
             f"{name!r} is no name for a bot; use 2 to 32 lower-case letters, digits, - and _, "
             "beginning with a letter and ending with a letter or digit"
@@ -60,7 +71,7 @@ def package_of(name: str) -> str:
         )
     if package in TAKEN_PACKAGES:
         raise UsageError(
-            f"{name!r} would hide the module {package!r} that bots and their tests need; "
+            f"{name!r} is taken: a module {package!r} would stand in the way of another; "
             "choose another name"
         )
     return package

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,8 +14,10 @@ if TYPE_CHECKING:
 
 
 def print_json(answer: Mapping[str, object]) -> None:
-    """Write the command's one JSON object to stdout."""
-    typer.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+    """Write the command's one JSON object to stdout; infinite numbers are null there."""
+    import msgspec
+
+    typer.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2))
 
 
 def say(text: str = "") -> None:

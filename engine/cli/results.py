@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from engine.cli.output import Signed, print_table, say
 from engine.games import get_game
 from engine.outcome import Termination
-from engine.record import BoardsContest, EntrantRef, MatchRecord
+from engine.record import BoardsContest, BotRef, MatchRecord
 from engine.record.contest import by_entrant
+from engine.statistics import Comparison, Elo, Estimate, compare_sets
 
 if TYPE_CHECKING:
     from engine.cli.play import LocalMatch
@@ -20,48 +21,40 @@ if TYPE_CHECKING:
 
 LOG_LINES = 30
 """So much of a faulty bot's log is shown, from its end."""
-_Z95 = 1.96
-
-
-class Mean(msgspec.Struct, frozen=True):
-    """The mean of a sample with its 95 % interval; no interval from a single value."""
-
-    mean: float
-    low: float | None
-    high: float | None
 
 
 class EntrantResult(msgspec.Struct, frozen=True, kw_only=True):
     """One entrant's part of the result."""
 
     name: str
-    bots: tuple[Any, ...]
+    bots: tuple[BotRef, ...]
     place: int
     points: int
     """Over all finished games: (k-1) times its own score minus the others'."""
-    mean_points: Mean | None
-    """Points per board (the sum of its mirrored plays), or per game; None before one is finished."""
-    won: int
-    """Boards or games with more points than each other entrant."""
-    tied: int
-    """Boards or games that share the most points."""
-    lost: int
+    mean_points: Estimate | None
+    """A play's own score less the mean of the others', by board (or game); None before one is finished."""
+    score: Estimate | None
+    """(beaten + ½ tied) / (entrants - 1) a play, by board (or game): 1 if it always won."""
 
 
 def describe_match(match: LocalMatch) -> dict[str, object]:
     """The JSON object of `arena play --json`; its keys are those of the page "The command line"."""
     record = match.played.record
-    sets = points_of_sets(record)
+    sets = scores_of_sets(record)
+    compared = compare_sets(sets) if sets else None
     return {
         "game": record.game,
         "ruleset": record.ruleset,
-        "contest": msgspec.to_builtins(record.contest),
+        "contest": record.contest,
         "time_control": record.time_control.name,
         "seed": match.seed,
         "sandboxed": match.is_sandboxed,
-        "entrants": [msgspec.to_builtins(result) for result in entrant_results(record, sets)],
-        "outcome": msgspec.to_builtins(record.outcome),
-        _unit(record) + "s": len(sets),
+        "entrants": entrant_results(record, compared),
+        "outcome": record.outcome,
+        "sets": len(sets),
+        "elo": compared and compared.elo,
+        "superiority": compared and compared.superiority,
+        "mirroring": compared and compared.mirroring,
         "faults": [describe_fault(log) for log in fault_logs(match)],
         "digest": record.digest,
         "records": [str(path) for path in match.records],
@@ -72,63 +65,46 @@ def describe_match(match: LocalMatch) -> dict[str, object]:
 def print_match(match: LocalMatch) -> None:
     """The result for people."""
     record = match.played.record
-    sets = points_of_sets(record)
-    unit = _unit(record)
+    sets = scores_of_sets(record)
     say(
-        f"{get_game(record.game).title}, {len(sets)} {unit}{'' if len(sets) == 1 else 's'}, "
+        f"{get_game(record.game).title}, {_count(len(sets), _unit(record))}, "
         f"seed {printable(match.seed)}, time control {record.time_control.name}, "
         f"{match.seconds:.1f} s" + ("" if match.is_sandboxed else ", not sandboxed")
     )
-    if record.outcome.termination is not Termination.COMPLETED:
+    if record.outcome.termination is Termination.COMPLETED:
+        _print_result(record, compare_sets(sets))
+    else:
         for line in _fault_lines(match):
             say(line)
-        _print_records(match)
-        return
-    rows = sorted(entrant_results(record, sets), key=lambda result: result.place)
-    print_table(
-        ("place", "entrant", "version", "points", f"per {unit}", "won", "tied", "lost"),
-        [_row(result) for result in rows],
-    )
-    say(_conclusion(rows, unit))
-    _print_records(match)
+    for path in match.records:
+        say(f"record: {path}")
 
 
-def points_of_sets(record: MatchRecord) -> list[tuple[int, ...]]:
-    """By entrant, the points of each finished mirrored set; of each finished game in a games match."""
-    game, entrants = get_game(record.game), len(record.entrants)
-    finished: dict[int, list[tuple[int, ...]]] = {}
+def scores_of_sets(record: MatchRecord) -> list[list[tuple[int, ...]]]:
+    """By entrant, what each play of each finished mirrored set scored; in a games match a game is a set."""
+    game, has_boards = get_game(record.game), isinstance(record.contest, BoardsContest)
+    sets: dict[int | None, list[tuple[int, ...]]] = {}
     for number, entry in enumerate(record.games):
         if all(deal.score is not None for deal in entry.deals):
-            key = number if entry.board is None else entry.board
-            scores = by_entrant(game, entry.seating, entry.score)
-            points = tuple(entrants * own - sum(scores) for own in scores)
-            finished.setdefault(key, []).append(points)
-    plays = entrants if isinstance(record.contest, BoardsContest) else 1
-    return [
-        tuple(map(sum, zip(*finished[key], strict=True)))
-        for key in sorted(finished)
-        if len(finished[key]) == plays
-    ]
+            play = by_entrant(game, entry.seating, entry.score)
+            sets.setdefault(entry.board if has_boards else number, []).append(play)
+    plays = len(record.entrants) if has_boards else 1
+    return [mirrored for mirrored in sets.values() if len(mirrored) == plays]
 
 
-def entrant_results(record: MatchRecord, sets: Sequence[tuple[int, ...]]) -> list[EntrantResult]:
+def entrant_results(record: MatchRecord, compared: Comparison | None) -> list[EntrantResult]:
     """Each entrant's result, in the order of the record."""
     return [
-        _entrant_result(record, index, entrant, sets)
+        EntrantResult(
+            name=entrant.name,
+            bots=entrant.bots,
+            place=record.outcome.places[index],
+            points=record.outcome.points[index],
+            mean_points=compared.entrants[index].points if compared else None,
+            score=compared.entrants[index].score if compared else None,
+        )
         for index, entrant in enumerate(record.entrants)
     ]
-
-
-def mean_of(values: Sequence[float]) -> Mean | None:
-    """The mean and its 95 % interval; None of no values."""
-    if not values:
-        return None
-    mean = fmean(values)
-    if len(values) == 1:
-        return Mean(mean, None, None)
-    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    error = _Z95 * (variance / len(values)) ** 0.5
-    return Mean(mean, mean - error, mean + error)
 
 
 def fault_logs(match: LocalMatch) -> list[SeatLog]:
@@ -162,61 +138,67 @@ def printable(text: str) -> str:
     )
 
 
-def _entrant_result(
-    record: MatchRecord, index: int, entrant: EntrantRef, sets: Sequence[tuple[int, ...]]
-) -> EntrantResult:
-    best = [points[index] == max(points) for points in sets]
-    alone = [points.count(max(points)) == 1 for points in sets]
-    won = sum(is_best and is_alone for is_best, is_alone in zip(best, alone, strict=True))
-    return EntrantResult(
-        name=entrant.name,
-        bots=tuple(msgspec.to_builtins(bot) for bot in entrant.bots),
-        place=record.outcome.places[index],
-        points=record.outcome.points[index],
-        mean_points=mean_of([points[index] for points in sets]),
-        won=won,
-        tied=sum(best) - won,
-        lost=len(sets) - sum(best),
+def _print_result(record: MatchRecord, compared: Comparison) -> None:
+    unit = _unit(record)
+    rows = sorted(entrant_results(record, compared), key=lambda result: result.place)
+    print_table(
+        ("place", "entrant", "version", "points", f"points a {unit}", "score"),
+        [_row(result) for result in rows],
     )
-
-
-def _unit(record: MatchRecord) -> str:
-    return "board" if isinstance(record.contest, BoardsContest) else "game"
+    if compared.elo is not None:
+        first, other = record.entrants
+        say(f"Elo of {first.name} over {other.name}: {spell_elo(compared.elo)}")
+    say(_conclusion(rows, unit))
 
 
 def _row(result: EntrantResult) -> tuple[object, ...]:
-    versions = "+".join(bot["version"] or "local" for bot in result.bots)
     return (
         result.place,
         result.name,
-        versions,
+        "+".join(bot.version or "local" for bot in result.bots),
         Signed(f"{result.points:+d}"),
-        Signed(spell_mean(result.mean_points)),
-        result.won,
-        result.tied,
-        result.lost,
+        Signed(spell_estimate(result.mean_points, "+.2f")),
+        Signed(spell_estimate(result.score, ".3f")),
     )
 
 
-def spell_mean(mean: Mean | None) -> str:
-    """``+12.3 ± 4.5``."""
-    if mean is None:
+def spell_estimate(estimate: Estimate | None, style: str) -> str:
+    """``+12.30 ± 4.51``; the mean alone where nothing is known of the spread."""
+    if estimate is None:
         return "-"
-    if mean.high is None:
-        return f"{mean.mean:+.2f}"
-    return f"{mean.mean:+.2f} ± {mean.high - mean.mean:.2f}"
+    mean = format(estimate.mean, style)
+    if estimate.high is None:
+        return mean
+    return f"{mean} ± {format(estimate.high - estimate.mean, style.lstrip('+'))}"
+
+
+def spell_elo(elo: Elo) -> str:
+    """``+35 (+12 to +58)``; an end that no finite difference explains is written as infinite."""
+    value, low, high = (
+        f"{end:+.0f}" if math.isfinite(end) else f"{'+' if end > 0 else '-'}∞"
+        for end in (elo.value, elo.low, elo.high)
+    )
+    return f"{value} ({low} to {high})"
 
 
 def _conclusion(rows: Sequence[EntrantResult], unit: str) -> str:
     """What the interval allows to say."""
     best = rows[0]
     if best.place == rows[1].place:
-        return "No winner: the first places are tied."
+        return "No winner: the first place is shared."
     if best.mean_points is None or best.mean_points.low is None:
         return f"{best.name} won; one {unit} says little: play more."
     if best.mean_points.low > 0:
-        return f"{best.name} won, beyond chance: its interval lies above 0 (95 %)."
-    return f"{best.name} won, but its interval holds 0: play more {unit}s to be sure."
+        return f"{best.name} won, beyond chance: the interval of its points lies above 0 (95 %)."
+    return f"{best.name} won, but the interval of its points holds 0: play more {unit}s to be sure."
+
+
+def _unit(record: MatchRecord) -> str:
+    return "board" if isinstance(record.contest, BoardsContest) else "game"
+
+
+def _count(number: int, unit: str) -> str:
+    return f"{number} {unit}{'' if number == 1 else 's'}"
 
 
 def _fault_lines(match: LocalMatch) -> Iterator[str]:
@@ -248,8 +230,3 @@ def _last_lines(text: str) -> Iterator[str]:
     if len(lines) > LOG_LINES:
         yield f"({len(lines) - LOG_LINES} lines more above)"
     yield from lines[-LOG_LINES:]
-
-
-def _print_records(match: LocalMatch) -> None:
-    for path in match.records:
-        say(f"record: {path}")
