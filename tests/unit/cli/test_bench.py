@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 import types
 
 import pytest
 
-from engine.cli.bench import Comparison, Contender, bench_engine, compare, run
+from engine.cli.bench import Comparison, Contender, _openspiel_play, bench_engine, compare, run
 from engine.cli.exits import ExitCode
 from engine.errors import UsageError
 
@@ -101,6 +102,12 @@ def test_each_game_is_measured_against_a_peer():
         ("podkidnoe of two", 35.0),
     ]
     assert all(row.steps_per_second > 0 and row.peer_steps_per_second > 0 for row in results)
+
+
+@pytest.mark.usefixtures("openspiel")
+def test_chance_nodes_are_no_steps():
+    play = _openspiel_play(sys.modules["pyspiel"], "spades")
+    assert play(random.Random(1)) == 3
 
 
 @pytest.mark.usefixtures("openspiel")
