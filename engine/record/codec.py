@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from engine.errors import RecordError
-from engine.record.values import MatchRecord, sha256_hex
+from engine.record.values import BoardsContest, MatchRecord, sha256_hex
 
 _DECODER = msgspec.json.Decoder(MatchRecord)
 
@@ -28,9 +28,12 @@ def decode_record(data: bytes) -> MatchRecord:
     """
     try:
         record = _decode(data)
-        _refuse_doubled_fields(data)
+        document = _parse_once(data)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise RecordError("record", f"this is no JSON document: {error}") from error
+    # The one field that has a default, for those who make a contest: a document writes it.
+    if isinstance(record.contest, BoardsContest) and "extra_boards" not in document["contest"]:
+        raise RecordError("contest", "Object missing required field `extra_boards`")
     return record
 
 
@@ -66,7 +69,9 @@ def _decode(data: bytes) -> MatchRecord:
         raise RecordError("record", str(error)) from error
 
 
-def _refuse_doubled_fields(data: bytes) -> None:
+def _parse_once(data: bytes) -> Any:
+    """The document as plain values. Raises RecordError for a field that stands twice in one object."""
+
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         fields = dict(pairs)
         if len(fields) != len(pairs):
@@ -75,7 +80,7 @@ def _refuse_doubled_fields(data: bytes) -> None:
             raise RecordError(doubled, "the field stands twice in one object")
         return fields
 
-    json.loads(data, object_pairs_hook=once)
+    return json.loads(data, object_pairs_hook=once)
 
 
 def _locate(value: Any, kind: Any, place: str) -> None:

@@ -362,8 +362,11 @@ def _judge_faults_at_start(faults: Sequence[Fault], slot: Slot) -> None:
         if fault.kind is Termination.ILLEGAL_ACTION:
             raise RecordError(f"{place}.kind", "nothing had been asked: no deal was cut")
         earlier = faults[:f]
-        if any((e.entrant, e.seat) == (fault.entrant, fault.seat) for e in earlier):
-            raise RecordError(place, "the same seat is named twice")
+        if any(
+            e.entrant == fault.entrant and (e.seat == fault.seat or None in (e.seat, fault.seat))
+            for e in earlier
+        ):
+            raise RecordError(place, "the same fault is named twice")
         if fault.seat is not None and any((e.seat or 0) > fault.seat for e in earlier):
             raise RecordError(place, "faults stand in the order of the seats")
 
