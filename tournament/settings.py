@@ -250,6 +250,7 @@ CELERY_TASK_STORE_ERRORS_EVEN_IF_IGNORED = False
 CELERY_TASK_DEFAULT_QUEUE = "control"
 CELERY_TASK_ROUTES = {
     "tournament.dispatch": {"queue": "control"},
+    "tournament.sweep": {"queue": "control"},
     "tournament.validate": {"queue": "validation"},
     "tournament.play_matches": {"queue": "matches"},
 }
@@ -265,7 +266,10 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE_FILENAME = str(ARENA_HOME / "beat-schedule")
-CELERY_BEAT_SCHEDULE = {"dispatch": {"task": "tournament.dispatch", "schedule": 1.0}}
+CELERY_BEAT_SCHEDULE = {
+    "dispatch": {"task": "tournament.dispatch", "schedule": 1.0},
+    "sweep": {"task": "tournament.sweep", "schedule": 86_400.0},
+}
 
 # --- what it says -----------------------------------------------------------------------------
 

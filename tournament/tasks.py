@@ -51,6 +51,12 @@ def play_matches(match_ids: Sequence[int]) -> None:
         publish(dispatch, rung=True)
 
 
+@shared_task(name="tournament.sweep")  # type: ignore[untyped-decorator]
+def sweep() -> None:
+    """Delete what a crash left behind; beat sends it once a day."""
+    competitions.sweep_blobs()
+
+
 def publish(task: Task[..., Any], *args: Any, **kwargs: Any) -> bool:
     """Send a message; False if the broker did not take it within its 2 s, which dispatch mends."""
     try:

@@ -285,6 +285,10 @@ class DecidedBy(models.TextChoices):
     VOID = "void", "annulled by the organiser"
 
 
+PLAYED = (DecidedBy.PLAY, DecidedBy.LOT, DecidedBy.FAULT)
+"""What decides a pairing whose match was played."""
+
+
 class Pairing(models.Model):
     """Entrants that meet in a round, or the one that has a bye."""
 
@@ -510,11 +514,12 @@ class Series(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="series"
     )
     rule = models.JSONField()
-    """``{"weekdays": [0 … 6], "at": "HH:MM"}``: Monday is 0; the time is the start, in `time_zone`."""
+    """As `services.series.Rule`: weekdays, the local time of the start, how long entries are open."""
     time_zone = models.CharField(max_length=64, default="UTC")
     template = models.JSONField()
-    """What `services.create_tournament` takes, without the times; and for how long it is open."""
+    """The fields of a `services.Plan` without name, address and times."""
     is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
         verbose_name_plural = "series"

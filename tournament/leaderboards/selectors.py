@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from engine import ratings
 from engine.ratings import Member, Team
 from tournament.leaderboards.errors import LogError
-from tournament.leaderboards.models import Rating, RatingEvent, RatingPool, RatingStep
+from tournament.leaderboards.models import EventKind, Rating, RatingEvent, RatingPool, RatingStep
 from tournament.players.models import Bot, BotVersion
 from tournament.players.selectors import ancestors_of, version_ids
 
@@ -39,6 +39,11 @@ class RatingLine:
     def losses(self) -> int:
         """Matches in which somebody did better."""
         return self.matches - self.wins - self.ties
+
+    @property
+    def win_rate(self) -> float | None:
+        """The share of the matches that were won; None without any."""
+        return self.wins / self.matches if self.matches else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +94,16 @@ def leaderboard_page(
 ) -> LeaderboardPage:
     """One page of a leaderboard, from the rank after the cursor `after` on.
 
-    `search` narrows it to bots whose name contains it. A pool without a log is an empty page.
+    `search` narrows it to bots whose name, or whose owner's, contains it. A pool without a log is an empty page.
     Raises LogError for a cursor that is none.
     """
     listed = Rating.objects.filter(
         pool__game=game, pool__kind=kind, is_listed=True, rank__isnull=False
     )
     if search:
-        listed = listed.filter(bot__name__icontains=search)
+        listed = listed.filter(
+            Q(bot__name__icontains=search) | Q(bot__owner__username__icontains=search)
+        )
     rows = listed.select_related("bot__owner", "version").order_by("rank", "pk")
     if after is not None:
         rank, pk = _read_cursor(after)
@@ -168,6 +175,27 @@ def strengths(*, game: str, kind: str, versions: Sequence[BotVersion]) -> Mappin
         version: ratings.first_line(known, Member(version, line)).rating.shown
         for version, line in lines.items()
     }
+
+
+def counting_results(match_keys: Sequence[str]) -> list[str]:
+    """Those of the keys whose results stand in a log and are not void, in the log's order."""
+    events = RatingEvent.objects.filter(match_key__in=match_keys).order_by("pool", "seq")
+    last = dict(events.values_list("match_key", "kind"))
+    return [key for key, kind in last.items() if kind != EventKind.VOID]
+
+
+def preview_void(
+    *, game: str, kind: str, match_keys: Sequence[str]
+) -> tuple[ratings.RatingChange, ...]:
+    """What voiding these results would change, the biggest change first; `version` is a BotVersion's id."""
+    pool = RatingPool.objects.filter(game=game, kind=kind).first()
+    if pool is None or not match_keys:
+        return ()
+    added = [
+        ratings.RatingEvent(seq=pool.last_seq + number, kind=ratings.EventKind.VOID, match=key)
+        for number, key in enumerate(match_keys, 1)
+    ]
+    return ratings.preview(engine_log(pool), added)
 
 
 def engine_log(pool: RatingPool) -> Iterator[ratings.RatingEvent]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
+from datetime import datetime
 
 from django.core.files.base import ContentFile
 from django.core.files.storage import Storage, storages
@@ -39,9 +41,20 @@ def read_blob(sha256: str) -> bytes:
     return data
 
 
-def blob_exists(sha256: str) -> bool:
-    """Whether something is stored under this hash."""
-    return _storage().exists(_name(sha256))
+def sweep(*, keep: Collection[str], older_than: datetime) -> int:
+    """Delete the blobs that no row names (`keep` has the hashes of those) and that are old enough.
+
+    Young ones stay, since a blob is written before the row that names it. How many were deleted.
+    """
+    storage = _storage()
+    deleted = 0
+    for folder in storage.listdir("")[0]:
+        for name in storage.listdir(folder)[1]:
+            path = f"{folder}/{name}"
+            if f"{folder}{name}" not in keep and storage.get_modified_time(path) < older_than:
+                storage.delete(path)
+                deleted += 1
+    return deleted
 
 
 @transaction.atomic

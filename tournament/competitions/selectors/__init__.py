@@ -5,6 +5,7 @@ from __future__ import annotations
 from tournament.competitions.selectors.entries import (
     entrants_with_bots,
     entries_of,
+    preview_disqualification,
     version_that_would_play,
     versions_awaited,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "match_page",
     "match_record",
     "matches_of_bot",
+    "preview_disqualification",
     "progress_of",
     "records_are_public",
     "revealed_secret",

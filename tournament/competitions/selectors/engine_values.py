@@ -155,6 +155,14 @@ def engine_pairing(pairing: Pairing) -> formats.Pairing:
     )
 
 
+def engine_pairing_result(pairing: Pairing) -> formats.PairingResult:
+    """How a decided pairing came out. Raises ArenaError for one that is open."""
+    result = engine_pairing(pairing).result
+    if result is None:
+        raise ArenaError(f"{pairing.key} is not decided")
+    return result
+
+
 def _pairing(
     key: str, slot: int, decided_by: str, parts: list[tuple[Any, ...]], *, is_bye: bool
 ) -> formats.Pairing:

@@ -6,8 +6,18 @@ from collections.abc import Sequence
 
 from django.db.models import Q, QuerySet
 
-from tournament.competitions.models import Entrant, EntrantBot, EntrantState, Stage, Tournament
+from engine.ratings import RatingChange
+from tournament.competitions.models import (
+    PLAYED,
+    Entrant,
+    EntrantBot,
+    EntrantState,
+    Pairing,
+    Stage,
+    Tournament,
+)
 from tournament.competitions.selectors.engine_values import seats_at_table, stage_format
+from tournament.leaderboards.selectors import counting_results, preview_void
 from tournament.players.models import UNDECIDED, BotVersion, Player, VersionState
 from tournament.players.selectors import fits
 
@@ -65,6 +75,31 @@ def versions_awaited(tournament: Tournament) -> Sequence[BotVersion]:
         waiting = part.bot.versions.filter(undecided).select_related("bot").order_by("pk")
         awaited.extend(waiting.filter(pk__gt=newest.pk) if newest else waiting)
     return tuple(awaited)
+
+
+def played_pairings(entrant: Entrant) -> QuerySet[Pairing]:
+    """The pairings of an entrant whose match was played and counts."""
+    return Pairing.objects.filter(entrants__entrant=entrant, decided_by__in=PLAYED).order_by("pk")
+
+
+def rated_match_keys(entrant: Entrant) -> list[str]:
+    """The keys in the rating log of the entrant's matches that count there, in order."""
+    slug = entrant.tournament.slug
+    keys = [
+        f"{slug}/{key}"
+        for key in Pairing.objects.filter(entrants__entrant=entrant, match__rated=True).values_list(
+            "key", flat=True
+        )
+    ]
+    return counting_results(keys)
+
+
+def preview_disqualification(entrant: Entrant) -> tuple[RatingChange, ...]:
+    """What voiding all that an entrant has played would change in the ratings, the biggest first."""
+    tournament = entrant.tournament
+    return preview_void(
+        game=tournament.game, kind=tournament.kind, match_keys=rated_match_keys(entrant)
+    )
 
 
 def _fits_stage(options: dict[str, list[object]], tournament: Tournament, stage: Stage) -> bool:

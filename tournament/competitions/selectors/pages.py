@@ -225,7 +225,7 @@ def match_page(slug: str, key: str, *, for_staff: bool = False) -> MatchPage:
     return MatchPage(
         match=match,
         tournament=match.tournament,
-        pairing=_pairing_row(match),
+        pairing=pairing_row(match),
         round_index=match.pairing.round.index,
         attempts=tuple(
             AttemptRow(
@@ -343,7 +343,8 @@ def _rounds(stage: Stage) -> tuple[RoundRow, ...]:
     )
 
 
-def _pairing_row(match: Match) -> PairingRow:
+def pairing_row(match: Match) -> PairingRow:
+    """A match's pairing; wants `matches_of_bot`'s rows."""
     return _row(match.pairing, match)
 
 

@@ -20,9 +20,16 @@ from tournament.competitions.services.lifecycle import (
     resume_tournament,
     start_tournament,
 )
-from tournament.competitions.services.planning import Plan, create_tournament, kinds_of
+from tournament.competitions.services.planning import (
+    Plan,
+    check_plan,
+    create_tournament,
+    kinds_of,
+)
 from tournament.competitions.services.playing import Play, forfeit_match, play_match
 from tournament.competitions.services.rounds import advance_round
+from tournament.competitions.services.series import create_series
+from tournament.competitions.services.sweeping import sweep_blobs
 
 __all__ = [
     "Due",
@@ -30,7 +37,9 @@ __all__ = [
     "Play",
     "advance_round",
     "cancel_tournament",
+    "check_plan",
     "close_tournament",
+    "create_series",
     "create_tournament",
     "dispatch",
     "disqualify_entrant",
@@ -44,5 +53,6 @@ __all__ = [
     "resume_tournament",
     "round_is_empty",
     "start_tournament",
+    "sweep_blobs",
     "withdraw_entrant",
 ]

@@ -12,7 +12,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
@@ -41,6 +41,7 @@ from tournament.competitions.services.lifecycle import (
 )
 from tournament.competitions.services.playing import count_failure
 from tournament.competitions.services.rounds import advance_round
+from tournament.competitions.services.series import run_due_series
 from tournament.players.services import queue_versions, return_expired_versions
 from tournament.store.clock import in_seconds, read_clock
 from tournament.store.leases import Lease, expired
@@ -99,7 +100,9 @@ def dispatch(*, rung: bool = False) -> Due:
         return Due()
     return_expired_versions()
     return_expired_matches()
-    move_due_tournaments(now=read_clock())
+    now = read_clock()
+    run_due_series(now=now)
+    move_due_tournaments(now=now)
     advance_decided_rounds()
     return Due(versions=queue_versions().ids, blocks=queue_matches())
 
@@ -293,10 +296,3 @@ def round_is_empty(*, match_ids: Sequence[int]) -> bool:
     rounds = Round.objects.filter(pairings__match__in=match_ids, state=RoundState.OPEN)
     undecided = Pairing.objects.filter(round=OuterRef("pk"), decided_by="")
     return rounds.filter(~Exists(undecided)).exists()
-
-
-def expected_wait() -> timedelta:
-    """How long what is queued now will take, by the durations measured."""
-    loads = _loads().values()
-    seconds = sum(load.in_flight * load.match_seconds for load in loads)
-    return timedelta(seconds=seconds / settings.ARENA_WORKER_SLOTS)

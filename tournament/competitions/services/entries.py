@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
+from engine.formats import void_result
 from tournament.competitions.errors import EntryError, TournamentStateError
 from tournament.competitions.models import (
     ENTRANT_TRANSITIONS,
@@ -26,11 +27,14 @@ from tournament.competitions.models import (
 )
 from tournament.competitions.selectors.engine_values import (
     engine_pairing,
+    engine_pairing_result,
     pairing_view,
     stage_format,
 )
-from tournament.competitions.services.rounds import advance_round, store_result
+from tournament.competitions.selectors.entries import played_pairings, rated_match_keys
+from tournament.competitions.services.rounds import advance_round, replace_result, store_result
 from tournament.leaderboards.models import PoolKind
+from tournament.leaderboards.services import void_results
 from tournament.players.models import UNDECIDED, Bot, Player, VersionState
 from tournament.store.clock import read_clock
 from tournament.store.leases import FREE_FIELDS
@@ -119,14 +123,27 @@ def withdraw_entrant(*, entrant: Entrant, by: Player, reason: str = "") -> Entra
 
 
 @transaction.atomic
-def disqualify_entrant(*, entrant: Entrant, reason: str) -> Entrant:
-    """Take an entrant out: open and later pairings are walkovers, what was played stays.
+def disqualify_entrant(*, entrant: Entrant, reason: str, void_played: bool = False) -> Entrant:
+    """Take an entrant out: open and later pairings are walkovers.
 
+    What was played stays, or with `void_played` counts for nothing in standings and ratings (who
+    advanced has advanced). `selectors.preview_disqualification` tells beforehand what that changes.
     Raises EntryError without a reason or if it does not play, TournamentStateError as for withdrawing.
     """
     if not reason.strip():
         raise EntryError("give a reason: its player will read it")
+    if void_played:
+        _void_played(entrant)
     return _take_out(entrant, EntrantState.DISQUALIFIED, reason)
+
+
+def _void_played(entrant: Entrant) -> None:
+    tournament = Tournament.objects.select_for_update().get(pk=entrant.tournament_id)
+    for pairing in played_pairings(entrant):
+        replace_result(pairing, void_result(engine_pairing_result(pairing)))
+    logged = rated_match_keys(entrant)
+    if logged:
+        void_results(game=tournament.game, kind=tournament.kind, match_keys=logged)
 
 
 def _take_out(entrant: Entrant, target: EntrantState, reason: str) -> Entrant:

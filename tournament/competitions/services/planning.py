@@ -76,14 +76,25 @@ def create_tournament(*, organiser: Player, plan: Plan, now: datetime | None = N
     Raises InvalidTournamentError with a message for every field that has to change; then nothing is
     stored.
     """
-    now = now or read_clock()
     errors: dict[str, str] = {}
-    stage = _check_play(plan, errors)
-    slug = _check_description(plan, errors)
-    _check_times(plan, now, errors)
+    stage, slug = _check(plan, now or read_clock(), errors)
     if errors or stage is None:
         raise InvalidTournamentError(errors)
     return _store(organiser, plan, slug, stage)
+
+
+def check_plan(plan: Plan, now: datetime) -> dict[str, str]:
+    """What would have to change in a plan, by field; empty if `create_tournament` would take it."""
+    errors: dict[str, str] = {}
+    _check(plan, now, errors)
+    return errors
+
+
+def _check(plan: Plan, now: datetime, errors: dict[str, str]) -> tuple[Stage | None, str]:
+    stage = _check_play(plan, errors)
+    slug = _check_description(plan, errors)
+    _check_times(plan, now, errors)
+    return stage, slug
 
 
 @transaction.atomic

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 
 from django.db import transaction
@@ -195,13 +195,24 @@ def store_result(pairing: Pairing, result: formats.PairingResult) -> bool:
     decided = Pairing.objects.filter(pk=pairing.pk, decided_by="").update(
         decided_by=str(result.decided_by)
     )
-    if not decided:
-        return False
-    parts: Sequence[PairingEntrant] = list(pairing.entrants.all())
+    if decided:
+        _write_parts(pairing, result)
+    return bool(decided)
+
+
+def replace_result(pairing: Pairing, result: formats.PairingResult) -> None:
+    """Write another result over that of a decided pairing, in the caller's transaction."""
+    Pairing.objects.filter(pk=pairing.pk).exclude(decided_by="").update(
+        decided_by=str(result.decided_by)
+    )
+    _write_parts(pairing, result)
+
+
+def _write_parts(pairing: Pairing, result: formats.PairingResult) -> None:
+    parts = list(pairing.entrants.all())
     for part in parts:
         _set_result(part, result)
     PairingEntrant.objects.bulk_update(parts, ["place", "points", "score_twelfths", "advances"])
-    return True
 
 
 def _is_over(stage: Stage) -> bool:
