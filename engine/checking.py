@@ -1,0 +1,398 @@
+"""What a bot must pass before it may enter anything: it is played, and the referee's side judges.
+
+For each game that the bot claims (by the default rules it makes a strategy) it plays at every number of
+players on every seat, and by every value of every option, against opponents that choose at random. Deals
+and opponents are the same each time, so a fault comes again. This module must not know accounts or
+databases; nothing that it reports can be forged by the bot.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from engine.agents import (
+    Agent,
+    AgentFactory,
+    AgentLog,
+    BotSource,
+    Declined,
+    Failure,
+    Limits,
+    Reply,
+    in_process_factory,
+    never,
+)
+from engine.errors import RulesetError, WheelError
+from engine.games import GAMES
+from engine.games.base import Game
+from engine.outcome import Fault
+from engine.record import (
+    BoardsContest,
+    BotRef,
+    Contest,
+    DealSource,
+    EntrantRef,
+    GamesContest,
+    MatchSpec,
+    make_spec,
+)
+from engine.referee import PlayedMatch, play_match
+from engine.sdk import GameInfo
+from engine.sdk.timecontrol import TimeControl
+from engine.shuffle import local_prk
+from engine.wheels import wheel_source
+
+CHECK_SECONDS = 600.0
+"""The real time that a whole check may take; a bot that is slower is rejected."""
+CHECK_TIME = TimeControl("check", 2000, 5000, 50, 10_000)
+"""The standard time control, but with less patience for a bot that sleeps."""
+LOG_CHARACTERS = 64 * 1024
+_MOST_FAULTS = 3
+_OPPONENT = BotSource(bot="random", version=None, wheel=None, folder="", entry_point="random")
+
+
+class AcceptedGame(msgspec.Struct, frozen=True):
+    """A game that the bot plays, and what of it."""
+
+    game: str
+    options: dict[str, list[Any]]
+    """``players``: the numbers of seats; by option of the ruleset the values that it plays by."""
+
+
+class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a check."""
+
+    verdict: Literal["accepted", "rejected"]
+    reasons: tuple[str, ...] = ()
+    """Why it was rejected, each with what to change or how to see it again."""
+    games: tuple[AcceptedGame, ...] = ()
+    log: str = ""
+    """What the bot printed and the tracebacks of its crashes, for its owner; its head if it is long."""
+
+
+def check_wheel(
+    data: bytes,
+    cache: Path,
+    *,
+    factory: AgentFactory | None = None,
+    trusted: bool = False,
+    keep_alive: Callable[[], None] = never,
+    progress: Callable[[int, int], None] | None = None,
+    seconds: float = CHECK_SECONDS,
+) -> CheckReport:
+    """As `check_bot`, for whatever bytes were uploaded; `cache` is where wheels are unpacked."""
+    try:
+        source = wheel_source(data, cache)
+    except WheelError as error:
+        return CheckReport(verdict="rejected", reasons=error.reasons)
+    return check_bot(
+        source,
+        factory=factory,
+        trusted=trusted,
+        keep_alive=keep_alive,
+        progress=progress,
+        seconds=seconds,
+    )
+
+
+def check_bot(
+    source: BotSource,
+    *,
+    factory: AgentFactory | None = None,
+    trusted: bool = False,
+    keep_alive: Callable[[], None] = never,
+    progress: Callable[[int, int], None] | None = None,
+    seconds: float = CHECK_SECONDS,
+) -> CheckReport:
+    """Play a bot in the sandbox (`trusted`: in this process) and say whether it may enter tournaments.
+
+    `progress` is told how many trials are done, and of how many. `seconds` bounds the real time of the
+    whole. Raises SandboxUnavailableError where no bot can be held, and InfrastructureError for our own
+    failure: both say nothing of the bot.
+    """
+    if factory is None:
+        factory = in_process_factory if trusted else _sandboxed()
+    return _Check(source, factory, keep_alive, progress, seconds).run()
+
+
+def _sandboxed() -> AgentFactory:
+    # Here, since a machine that cannot sandbox (it may lack even the modules) can check trusted bots.
+    from engine.sandbox.agent import sandbox_factory
+
+    return sandbox_factory()
+
+
+class _OutOfTimeError(Exception):
+    """The check has taken its time."""
+
+
+class _Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """One match of the check."""
+
+    game: str
+    seats: int
+    entrants: int
+    place: int
+    """Which of the entrants the bot is."""
+    contest: Contest
+    options: dict[str, Any] = {}
+    """What differs from the default rules: nothing, or one option."""
+
+    def title(self) -> str:
+        """For people: game, rules and table."""
+        rules = ", ".join(f"{name}={_spell(value)}" for name, value in self.options.items())
+        return f"{GAMES[self.game].title} by {rules or 'the default rules'} at {self.seats} seats"
+
+    def spec(self, bot: str) -> MatchSpec:
+        """The match, whose deals follow from what is tried."""
+        key = "/".join(
+            [self.game, str(self.seats), *(f"{n}:{_spell(v)}" for n, v in self.options.items())]
+        )
+        return make_spec(
+            game=self.game,
+            entrants=[
+                EntrantRef(bot, (BotRef(bot, None, None),))
+                if place == self.place
+                else EntrantRef(f"random#{place + 1}", (BotRef(_OPPONENT.bot, None, None),))
+                for place in range(self.entrants)
+            ],
+            contest=self.contest,
+            time_control=CHECK_TIME,
+            deals=DealSource(local_prk("check"), "local", reveal=True),
+            options=self.options,
+            match_key=key,
+        )
+
+
+def _default_trials(game: Game) -> list[_Trial]:
+    """By the default rules at every number of players; the rotations of a board lead to every seat."""
+    return [
+        _Trial(
+            game=game.name,
+            seats=game.seats(entrants),
+            entrants=entrants,
+            place=0,
+            contest=BoardsContest(1),
+        )
+        for entrants in game.entrant_counts
+    ]
+
+
+def _option_trials(game: Game, accepted_seats: Sequence[int]) -> Iterator[_Trial]:
+    """By each other value of each option, a whole game at each accepted number of players."""
+    for number, (name, value) in enumerate(_other_values(game)):
+        for entrants in game.entrant_counts:
+            if game.seats(entrants) in accepted_seats:
+                yield _Trial(
+                    game=game.name,
+                    seats=game.seats(entrants),
+                    entrants=entrants,
+                    place=number % entrants,
+                    contest=GamesContest(1),
+                    options={name: value},
+                )
+
+
+def _other_values(game: Game) -> Iterator[tuple[str, Any]]:
+    """The values of options that are no defaults and make a ruleset by themselves."""
+    for option in game.options:
+        for value in option.choices:
+            if value != option.default or type(value) is not type(option.default):
+                try:
+                    game.make_ruleset({option.name: value})
+                except RulesetError:
+                    continue  # it only makes sense with another option's other value
+                yield option.name, value
+
+
+class _Check:
+    """One check of one bot."""
+
+    def __init__(
+        self,
+        source: BotSource,
+        factory: AgentFactory,
+        keep_alive: Callable[[], None],
+        progress: Callable[[int, int], None] | None,
+        seconds: float,
+    ) -> None:
+        self._source = source
+        self._factory = factory
+        self._keep_lease = keep_alive
+        self._progress = progress
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
+        self._done = 0
+        self._planned = 0
+        self._reasons: list[str] = []
+        self._log: list[str] = []
+        self._declined = False
+        self._is_hopeless = False
+
+    def run(self) -> CheckReport:
+        """All trials, until there are faults enough or no time is left."""
+        games: list[AcceptedGame] = []
+        self._planned = sum(len(_default_trials(game)) for game in GAMES.values())
+        try:
+            claims = {name: self._try_default_rules(game) for name, game in GAMES.items()}
+            claims = {name: seats for name, seats in claims.items() if seats}
+            self._planned += sum(
+                len(list(_option_trials(GAMES[name], seats))) for name, seats in claims.items()
+            )
+            games = [self._try_options(GAMES[name], seats) for name, seats in claims.items()]
+        except _OutOfTimeError:
+            self._reasons.append(
+                f"it is too slow: after {self._seconds:.0f} seconds {self._done} of {self._planned} "
+                "trials were done; answer faster, and do not sleep"
+            )
+        if not games and not self._reasons:
+            self._reasons.append(
+                f"it plays no game: make_strategy answered None for {' and '.join(GAMES)}"
+            )
+        return CheckReport(
+            verdict="rejected" if self._reasons else "accepted",
+            reasons=tuple(self._reasons),
+            games=() if self._reasons else tuple(games),
+            log=_head("\n".join(self._log)),
+        )
+
+    def _try_default_rules(self, game: Game) -> list[int]:
+        """The numbers of seats at which it plays."""
+        return [trial.seats for trial in _default_trials(game) if self._passes(trial)]
+
+    def _try_options(self, game: Game, seats: list[int]) -> AcceptedGame:
+        """What of the game it plays: a value that it declines at one table is not accepted."""
+        accepted: dict[str, list[Any]] = {
+            option.name: [option.default] for option in game.options if option.choices
+        }
+        played = [(trial, self._passes(trial)) for trial in _option_trials(game, seats)]
+        refused = {_key(trial.options) for trial, passed in played if not passed}
+        for trial, _ in played:
+            ((name, value),) = trial.options.items()
+            if _key(trial.options) not in refused and value not in accepted[name]:
+                accepted[name].append(value)
+        return AcceptedGame(game.name, {"players": seats, **accepted})
+
+    def _passes(self, trial: _Trial) -> bool:
+        """Whether the bot plays this without fault; False also if it declines or enough is known."""
+        if self._is_hopeless or len(self._reasons) >= _MOST_FAULTS:
+            return False
+        self._declined = False
+        match = self._play(trial)
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done, self._planned)
+        if self._declined:
+            return False
+        self._write_log(trial, match)
+        faults = [f for f in match.record.outcome.faults if f.entrant == trial.place]
+        self._reasons += [self._explain(trial, fault) for fault in faults[:1]]
+        self._is_hopeless |= bool(faults) and not match.record.games  # it cannot even start
+        return not faults
+
+    def _play(self, trial: _Trial) -> PlayedMatch:
+        sources = [
+            (self._source if place == trial.place else _OPPONENT,)
+            for place in range(trial.entrants)
+        ]
+        spec = trial.spec(self._source.bot)
+        return play_match(spec, sources, self._make_agent, self._keep_alive)
+
+    def _keep_alive(self) -> None:
+        self._keep_lease()
+        if time.monotonic() > self._deadline:
+            raise _OutOfTimeError
+
+    def _make_agent(self, source: BotSource, **table: Any) -> Agent:
+        if source is _OPPONENT:
+            return _RandomAgent()
+        return _Watched(self._factory(source, **table), self._note_declined)
+
+    def _note_declined(self) -> None:
+        self._declined = True
+
+    def _explain(self, trial: _Trial, fault: Fault) -> str:
+        seat = "" if fault.seat is None else f", seat {fault.seat}"
+        return (
+            f"{trial.title()}{seat}: it {fault.detail} ({fault.kind}); "
+            "`arena check` on this bot plays the same deals again"
+        )
+
+    def _write_log(self, trial: _Trial, match: PlayedMatch) -> None:
+        for left in match.logs:
+            parts = (left.log.text, left.log.traceback, left.fault)
+            if left.entrant == trial.place and any(parts):
+                header = f"=== {trial.title()}, seat {left.seat}"
+                self._log += [header, *(part.rstrip() for part in parts if part)]
+
+
+class _Watched:
+    """The bot's agent, with an ear for its declining."""
+
+    def __init__(self, agent: Agent, on_declined: Callable[[], None]) -> None:
+        self._agent = agent
+        self._on_declined = on_declined
+        self.start = agent.start
+        self.begin_game = agent.begin_game
+        self.ask = agent.ask
+        self.close = agent.close
+
+    def wait_ready(self, limits: Limits) -> int | Declined | Failure:
+        ready = self._agent.wait_ready(limits)
+        if isinstance(ready, Declined):
+            self._on_declined()
+        return ready
+
+
+class _RandomAgent:
+    """An opponent of our own: plays any legal action, always the same ones in the same match."""
+
+    def __init__(self) -> None:
+        self._random = random.Random()  # noqa: S311 - seeded below; the game, not a secret
+
+    def start(self) -> None:
+        pass
+
+    def wait_ready(self, limits: Limits) -> int | Declined | Failure:  # noqa: ARG002 - the port's
+        return 0
+
+    def begin_game(self, info: GameInfo) -> None:
+        self._random.seed(info.random_seed)
+
+    def ask(
+        self,
+        observation: Any,  # noqa: ARG002 - the port's
+        legal: Sequence[Any],
+        limits: Limits,  # noqa: ARG002 - the port's
+        *,
+        deal: int,  # noqa: ARG002 - the port's
+        turn: int,  # noqa: ARG002 - the port's
+    ) -> Reply | Failure:
+        return Reply(self._random.randrange(len(legal)), 0)
+
+    def close(self) -> AgentLog:
+        return AgentLog()
+
+
+def _key(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Options as a key that tells 1 from True."""
+    return tuple((name, _spell(value)) for name, value in options.items())
+
+
+def _spell(value: object) -> str:
+    return msgspec.json.encode(value).decode().strip('"')
+
+
+def _head(text: str) -> str:
+    if len(text) <= LOG_CHARACTERS:
+        return text
+    return f"{text[:LOG_CHARACTERS]}\n... cut: only the head of {len(text)} characters is kept\n"
+
+
+__all__ = ["CHECK_SECONDS", "AcceptedGame", "CheckReport", "check_bot", "check_wheel"]
