@@ -62,29 +62,32 @@ def run(*, as_json: bool) -> ExitCode:
 
 def try_bot(source: BotSource, factory: AgentFactory) -> Trial:
     """Start the bot once for every game and number of seats, by the usual rules."""
+    tables = [(game, game.seats(count)) for game in GAMES.values() for count in game.entrant_counts]
     control = time_control("standard")
-    limits = Limits(control.start_cpu_ms * 1000, control.action_wall_ms)
+    agents = [
+        factory(
+            source,
+            game=game.name,
+            ruleset=game.make_ruleset(),
+            players=seats,
+            time_control=control,
+            keep_alive=never,
+        )
+        for game, seats in tables
+    ]
+    try:
+        for agent in agents:
+            agent.start()
+        limits = Limits(control.start_cpu_ms * 1000, control.action_wall_ms)
+        ready = [agent.wait_ready(limits) for agent in agents]
+    finally:
+        logs = [agent.close() for agent in agents]
     games: dict[str, list[int]] = {}
-    for game in GAMES.values():
-        for entrants in game.entrant_counts:
-            seats = game.seats(entrants)
-            agent = factory(
-                source,
-                game=game.name,
-                ruleset=game.make_ruleset(),
-                players=seats,
-                time_control=control,
-                keep_alive=never,
-            )
-            try:
-                agent.start()
-                ready = agent.wait_ready(limits)
-            finally:
-                log = agent.close()
-            if isinstance(ready, Failure):
-                return Trial({}, _spell_failure(ready, log.traceback))
-            if not isinstance(ready, Declined):
-                games.setdefault(game.name, []).append(seats)
+    for (game, seats), start, log in zip(tables, ready, logs, strict=True):
+        if isinstance(start, Failure):
+            return Trial({}, _spell_failure(start, log.traceback))
+        if not isinstance(start, Declined):
+            games.setdefault(game.name, []).append(seats)
     return Trial(games, None)
 
 
