@@ -134,9 +134,11 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "tournament.web.middleware.security_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "tournament.web.middleware.limit_uploads",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -198,8 +200,8 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
-LOGIN_URL = "login"
-LOGIN_REDIRECT_URL = "/"
+LOGIN_URL = "players:log-in"
+LOGIN_REDIRECT_URL = "my-bots"
 LOGOUT_REDIRECT_URL = "/"
 
 HTTPS = _flag("ARENA_HTTPS")

@@ -9,6 +9,8 @@ from datetime import datetime
 from django.db.models import Q, QuerySet
 
 from engine import ratings
+from engine.games import GAMES
+from engine.games.base import Game
 from engine.ratings import Member, Team
 from tournament.leaderboards.errors import LogError
 from tournament.leaderboards.models import EventKind, Rating, RatingEvent, RatingPool, RatingStep
@@ -16,6 +18,16 @@ from tournament.players.models import Bot, BotVersion
 from tournament.players.selectors import ancestors_of, version_ids
 
 PAGE_SIZE = 50
+TOP_SIZE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardName:
+    """A leaderboard that the site can have."""
+
+    game: str
+    kind: str
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,15 @@ class LeaderboardPage:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderboardTop:
+    """The beginning of a leaderboard."""
+
+    name: LeaderboardName
+    rows: tuple[LeaderboardRow, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryPoint:
     """A version's rating after an event."""
 
@@ -89,13 +110,39 @@ def pools() -> QuerySet[RatingPool]:
     return RatingPool.objects.order_by("game", "kind")
 
 
+def leaderboards() -> tuple[LeaderboardName, ...]:
+    """Every leaderboard that the site can have, those without a rated match too."""
+    return tuple(
+        LeaderboardName(game.name, kind, f"{game.title}, {PoolKind(kind).label}")
+        for game in GAMES.values()
+        for kind in kinds_of(game)
+    )
+
+
+def kinds_of(game: Game) -> tuple[PoolKind, ...]:
+    """The kinds of matches that a game can have, the usual one first."""
+    fewest = game.entrant_counts[0]
+    if game.seats(fewest) > fewest:
+        return (PoolKind.MONO, PoolKind.PAIR)
+    return (PoolKind.FFA,)
+
+
+def leaderboard_tops(size: int = TOP_SIZE) -> tuple[LeaderboardTop, ...]:
+    """The first rows of every leaderboard."""
+    pages = (
+        (name, leaderboard_page(game=name.game, kind=name.kind, size=size))
+        for name in leaderboards()
+    )
+    return tuple(LeaderboardTop(name, page.rows, page.total) for name, page in pages)
+
+
 def leaderboard_page(
     *, game: str, kind: str, search: str = "", after: str | None = None, size: int = PAGE_SIZE
 ) -> LeaderboardPage:
     """One page of a leaderboard, from the rank after the cursor `after` on.
 
-    `search` narrows it to bots whose name, or whose owner's, contains it. A pool without a log is an empty page.
-    Raises LogError for a cursor that is none.
+    `search` narrows it to bots whose name, or whose owner's, contains it. A pool without a log is an
+    empty page. Raises LogError for a cursor that is none.
     """
     listed = Rating.objects.filter(
         pool__game=game, pool__kind=kind, is_listed=True, rank__isnull=False

@@ -72,7 +72,7 @@ class SignUpForm(forms.Form):
             return None
 
 
-class AccountForm(forms.ModelForm[Player]):
+class AccountForm(forms.ModelForm):  # type: ignore[type-arg] # generic for mypy only
     """What a player may change of their account."""
 
     time_zone = forms.ChoiceField(

@@ -161,6 +161,19 @@ def tournaments(*, game: str = "", state: str = "") -> QuerySet[Tournament]:
     return rows.order_by("-starts_at", "-pk")
 
 
+def public_tournaments() -> QuerySet[Tournament]:
+    """Every tournament that has been announced, its stages loaded, the last to start first.
+
+    No drafts, and nothing that was cancelled before it was open.
+    """
+    return (
+        tournaments()
+        .exclude(state=TournamentState.DRAFT)
+        .exclude(state=TournamentState.CANCELLED, commitment="")
+        .prefetch_related("stages")
+    )
+
+
 def tournament_page(slug: str) -> TournamentPage:
     """The page of the tournament `slug`. Raises Tournament.DoesNotExist."""
     tournament = Tournament.objects.select_related("organiser").get(slug=slug)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from engine.formats.elimination import THIRD_PLACE_KEY
-from engine.record import MatchRecord, replay
+from engine.record import MatchRecord, encode_record, replay
 from engine.standings import StandingRow
-from tournament.competitions.models import DecidedBy
+from tournament.competitions.models import DecidedBy, Tournament
 from tournament.competitions.selectors.pages import (
     EntrantRow,
     PairingPart,
@@ -245,3 +245,27 @@ def drawn_deals(record: MatchRecord) -> Iterator[DrawnDeal]:
             score="" if deal.score is None else " : ".join(map(str, deal.score)),
             text=found.game.draw(found.ruleset, deal.board, deal.actions).rstrip("\n"),
         )
+
+
+def fault_words(record: MatchRecord) -> list[str]:
+    """What the bots of a record did wrong, a sentence each."""
+    return [
+        f"{record.entrants[fault.entrant].name}"
+        f"{'' if fault.seat is None else f' on seat {fault.seat}'}: "
+        f"{_FAULT_WORDS.get(fault.kind, fault.kind)}. {fault.detail}"
+        for fault in record.outcome.faults
+    ]
+
+
+_FAULT_WORDS = {
+    "illegal_action": "answered with an action that was not legal",
+    "time": "used up its time",
+    "crash": "crashed",
+    "protocol": "sent something that is no answer",
+    "memory": "asked for more memory than it may have",
+}
+
+
+def record_file(tournament: Tournament, record: MatchRecord) -> tuple[str, bytes]:
+    """A record as a file: its name and its bytes."""
+    return f"{tournament.slug}-{record.match_key.replace('/', '-')}.json", encode_record(record)

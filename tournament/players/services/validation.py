@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
@@ -21,7 +21,7 @@ from tournament.players.models import (
 from tournament.store import leases
 from tournament.store.clock import in_seconds
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
-from tournament.store.services import put_blob, read_blob
+from tournament.store.services import drop_broken_connection, put_blob, read_blob
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def run_validation(
         _give_back(lease)
     except Exception as error:
         logger.exception("version %s could not be checked", version_id)
-        connection.close_if_unusable_or_obsolete()
+        drop_broken_connection()
         _fail(lease, f"{type(error).__name__}: {error}")
     return False
 

@@ -1,0 +1,388 @@
+"""The API of tournaments and matches."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router, Schema
+from ninja.responses import Status
+
+from tournament.competitions import selectors
+from tournament.competitions.errors import EntryError, TournamentStateError
+from tournament.competitions.models import Match, Tournament, TournamentState
+from tournament.competitions.selectors import tables
+from tournament.competitions.services import enter, leave, withdraw_entrant
+from tournament.players.api import PAGE_SIZE, ApiError, ErrorAnswer, submitting, token_of
+from tournament.players.models import Bot
+
+
+class TournamentOut(Schema):
+    """A tournament in a list."""
+
+    slug: str
+    name: str
+    game: str
+    kind: str
+    format: str
+    state: str
+    is_paused: bool
+    rated: bool
+    entrants: int
+    opens_at: datetime
+    closes_at: datetime
+    starts_at: datetime
+
+
+class TournamentList(Schema):
+    """Tournaments, the last to start first. `next`: the number of the next page; null at the end."""
+
+    tournaments: list[TournamentOut]
+    next: int | None
+
+
+class EntrantBotOut(Schema):
+    """A bot of an entrant; `version` is null until entries are closed."""
+
+    bot: str
+    version: str | None
+
+
+class EntrantOut(Schema):
+    """Who takes part."""
+
+    id: int
+    name: str
+    bots: list[EntrantBotOut]
+    seed: int | None
+    state: str
+    reason: str
+    place: int | None
+
+
+class SideOut(Schema):
+    """An entrant's part in a match. `score` is what the table counts, e.g. ``1/2``."""
+
+    entrant: str
+    points: int | None
+    place: int | None
+    score: str | None
+    advances: bool | None
+
+
+class PairingOut(Schema):
+    """A pairing. `match` is the id of its match; null for a bye and for what nobody had to play."""
+
+    key: str
+    round: int
+    match: str | None
+    state: str
+    decided_by: str
+    termination: str
+    entrants: list[SideOut]
+
+
+class StandingOut(Schema):
+    """A line of the table; `tie_breaks` has the working of each."""
+
+    place: int
+    entrant: str
+    matches: int
+    wins: int
+    ties: int
+    losses: int
+    score: str
+    points: int
+    tie_breaks: dict[str, str]
+    note: str
+
+
+class TournamentDetail(TournamentOut):
+    """A tournament. `secret` is null until it has ended; then every deal can be computed again."""
+
+    description: str
+    paused_reason: str
+    conditions: dict[str, Any]
+    commitment: str
+    pub: str
+    secret: str | None
+    entries: list[EntrantOut]
+    pairings: list[PairingOut]
+    standings: list[StandingOut]
+
+
+class EntryIn(Schema):
+    """Which bot enters; `partner` too in a tournament of pairs."""
+
+    bot: str
+    partner: str | None = None
+
+
+class MatchOut(PairingOut):
+    """A match. `id` is the tournament's slug, a slash, and the match's key."""
+
+    id: str
+    tournament: str
+    game: str
+    rated: bool
+    digest: str
+    faults: list[str]
+    record: str | None
+    finished_at: datetime | None
+
+
+router = Router(tags=["tournaments"])
+
+
+@router.get("/tournaments", response={200: TournamentList, 422: ErrorAnswer}, auth=None)
+def list_tournaments(
+    request: HttpRequest,  # noqa: ARG001 ninja's signature
+    game: str = "",
+    state: str = "",
+    page: int = 1,
+) -> TournamentList:
+    """The tournaments that have been announced, narrowed by game and state if given."""
+    if state and state not in TournamentState.values:
+        raise ApiError(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "invalid",
+            f"there is no state {state!r}; there are: {', '.join(TournamentState.values)}",
+        )
+    rows = selectors.public_tournaments()
+    if game:
+        rows = rows.filter(game=game)
+    if state:
+        rows = rows.filter(state=state)
+    first = (max(page, 1) - 1) * PAGE_SIZE
+    found = list(rows[first : first + PAGE_SIZE + 1])
+    return TournamentList(
+        tournaments=[TournamentOut(**_tournament_fields(row)) for row in found[:PAGE_SIZE]],
+        next=max(page, 1) + 1 if len(found) > PAGE_SIZE else None,
+    )
+
+
+def _tournament_fields(row: Tournament) -> dict[str, Any]:
+    return {
+        "slug": row.slug,
+        "name": row.name,
+        "game": row.game,
+        "kind": row.kind,
+        "format": ", ".join(stage.format for stage in row.stages.all()),
+        "state": row.state,
+        "is_paused": row.is_paused,
+        "rated": row.rated,
+        "entrants": getattr(row, "entrant_count", 0),
+        "opens_at": row.opens_at,
+        "closes_at": row.closes_at,
+        "starts_at": row.starts_at,
+    }
+
+
+@router.get(
+    "/tournaments/{slug:slug}", response={200: TournamentDetail, 404: ErrorAnswer}, auth=None
+)
+def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa: ARG001 ninja's signature
+    """A tournament: conditions, entrants, pairings, standings, commitment and secret."""
+    row = _find_tournament(slug)
+    page = selectors.tournament_page(slug)
+    names = {entrant.pk: entrant.name for entrant in page.entrants}
+    return TournamentDetail(
+        **_tournament_fields(row),
+        description=row.description,
+        paused_reason=row.paused_reason,
+        conditions={
+            "format_options": page.stage.options,
+            "ruleset": page.stage.ruleset,
+            "contest": page.stage.contest,
+            "time_control": page.stage.time_control,
+        },
+        commitment=row.commitment,
+        pub=row.pub,
+        secret=page.secret,
+        entries=[_entrant_out(entrant) for entrant in page.entrants],
+        pairings=[
+            PairingOut(**_pairing_fields(slug, published.index, pairing))
+            for published in page.rounds
+            for pairing in published.pairings
+        ],
+        standings=[
+            StandingOut(
+                place=standing.place,
+                entrant=names[standing.entrant],
+                matches=standing.matches,
+                wins=standing.wins,
+                ties=standing.ties,
+                losses=standing.losses,
+                score=str(standing.score),
+                points=standing.points_difference,
+                tie_breaks={str(value.name): value.working for value in standing.tie_breaks},
+                note=standing.note,
+            )
+            for standing in page.standings
+        ],
+    )
+
+
+def _entrant_out(row: selectors.EntrantRow) -> EntrantOut:
+    return EntrantOut(
+        id=row.pk,
+        name=row.name,
+        bots=[EntrantBotOut(bot=bot, version=version) for bot, version in row.bots],
+        seed=row.seed,
+        state=row.state,
+        reason=row.reason,
+        place=row.place,
+    )
+
+
+def _pairing_fields(slug: str, index: int, row: selectors.PairingRow) -> dict[str, Any]:
+    return {
+        "key": row.key,
+        "round": index,
+        "match": f"{slug}/{row.key}" if row.match_state else None,
+        "state": row.match_state,
+        "decided_by": row.decided_by,
+        "termination": row.termination,
+        "entrants": [
+            SideOut(
+                entrant=part.name,
+                points=part.points,
+                place=part.place,
+                score=None if part.score is None else str(part.score),
+                advances=part.advances,
+            )
+            for part in row.parts
+        ],
+    }
+
+
+def _find_tournament(slug: str) -> Tournament:
+    row = selectors.public_tournaments().filter(slug=slug).first()
+    if row is None:
+        raise ApiError(HTTPStatus.NOT_FOUND, "not_found", f"there is no tournament {slug!r}")
+    return row
+
+
+@router.post(
+    "/tournaments/{slug:slug}/entries",
+    response={201: EntrantOut, (401, 403, 404, 409, 422): ErrorAnswer},
+    auth=submitting,
+)
+def enter_tournament(request: HttpRequest, slug: str, entry: EntryIn) -> Status[EntrantOut]:
+    """Enter a bot of yours (or two as a pair) in a tournament that is open."""
+    tournament = _find_tournament(slug)
+    names = [entry.bot] if entry.partner is None else [entry.bot, entry.partner]
+    player = token_of(request).player
+    bots = [_own_bot(request, name) for name in names]
+    try:
+        entrant = enter(tournament=tournament, bots=bots, by=player)
+    except TournamentStateError as error:
+        raise ApiError(HTTPStatus.CONFLICT, "not_open", str(error)) from error
+    except EntryError as error:
+        raise ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "refused", str(error)) from error
+    return Status(
+        HTTPStatus.CREATED,
+        EntrantOut(
+            id=entrant.pk,
+            name=entrant.name,
+            bots=[EntrantBotOut(bot=bot.name, version=None) for bot in bots],
+            seed=None,
+            state=entrant.state,
+            reason="",
+            place=None,
+        ),
+    )
+
+
+def _own_bot(request: HttpRequest, name: str) -> Bot:
+    bot = Bot.objects.filter(owner=token_of(request).player, name__iexact=name).first()
+    if bot is None:
+        raise ApiError(HTTPStatus.NOT_FOUND, "not_found", f"you have no bot {name!r}")
+    return bot
+
+
+@router.delete(
+    "/tournaments/{slug:slug}/entries/{slug:bot}",
+    response={204: None, (401, 403, 404, 409, 422): ErrorAnswer},
+    auth=submitting,
+)
+def leave_tournament(request: HttpRequest, slug: str, bot: str) -> Status[None]:
+    """Take your bot out: while entries are open as if it had never entered, later by withdrawing."""
+    tournament = _find_tournament(slug)
+    player = token_of(request).player
+    entrant = selectors.entries_of(tournament, player).filter(bots__bot__name__iexact=bot).first()
+    if entrant is None:
+        raise ApiError(
+            HTTPStatus.NOT_FOUND, "not_found", f"you have no entry with {bot!r} in {slug}"
+        )
+    try:
+        if tournament.state == TournamentState.OPEN:
+            leave(entrant=entrant, by=player)
+        else:
+            withdraw_entrant(entrant=entrant, by=player)
+    except TournamentStateError as error:
+        raise ApiError(HTTPStatus.CONFLICT, "not_open", str(error)) from error
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+@router.get(
+    "/matches/{slug:slug}/{path:key}/record",
+    response={404: ErrorAnswer},
+    auth=None,
+    openapi_extra={
+        "responses": {
+            200: {
+                "description": "The record, format arena-match/1",
+                "content": {"application/json": {"schema": {"type": "object"}}},
+            }
+        }
+    },
+)
+def get_record(request: HttpRequest, slug: str, key: str) -> HttpResponse:  # noqa: ARG001 ninja's signature
+    """The record of a finished match as a file."""
+    page = _find_match(slug, key)
+    if page.record is None:
+        raise ApiError(
+            HTTPStatus.NOT_FOUND,
+            "no_record",
+            "this match has no record, or none that is open to all yet",
+        )
+    name, data = tables.record_file(page.tournament, page.record)
+    return HttpResponse(
+        data,
+        content_type="application/json",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+@router.get(
+    "/matches/{slug:slug}/{path:key}", response={200: MatchOut, 404: ErrorAnswer}, auth=None
+)
+def get_match(request: HttpRequest, slug: str, key: str) -> MatchOut:
+    """A match by its id, `SLUG/KEY`."""
+    page = _find_match(slug, key)
+    match = page.match
+    path = f"{request.path}/record"
+    return MatchOut(
+        **_pairing_fields(slug, page.round_index, page.pairing),
+        id=f"{slug}/{page.pairing.key}",
+        tournament=slug,
+        game=page.tournament.game,
+        rated=match.rated,
+        digest=match.digest,
+        faults=list(tables.fault_words(page.record)) if page.record else [],
+        record=request.build_absolute_uri(path) if page.record else None,
+        finished_at=match.finished_at,
+    )
+
+
+def _find_match(slug: str, key: str) -> selectors.MatchPage:
+    _find_tournament(slug)
+    try:
+        return selectors.match_page(slug, key)
+    except Match.DoesNotExist:
+        raise ApiError(
+            HTTPStatus.NOT_FOUND, "not_found", f"there is no match {slug}/{key}"
+        ) from None

@@ -1,0 +1,465 @@
+"""Pages of tournaments and matches, and the forms by which players enter and leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from engine.errors import UsageError
+from engine.formats import FORMATS
+from engine.games import GAMES
+from engine.record import BoardsContest
+from engine.standings import StandingRow
+from tournament.competitions import selectors
+from tournament.competitions.forms import EnterForm, EntrantForm
+from tournament.competitions.models import (
+    EntrantBot,
+    EntrantState,
+    Match,
+    MatchState,
+    PublishPolicy,
+    RoundState,
+    Stage,
+    Tournament,
+    TournamentState,
+)
+from tournament.competitions.selectors import tables
+from tournament.competitions.selectors.engine_values import stage_contest, stage_time_control
+from tournament.competitions.services import enter as enter_tournament
+from tournament.competitions.services import leave as leave_tournament
+from tournament.competitions.services import withdraw_entrant
+from tournament.leaderboards.models import PoolKind
+from tournament.players.models import Bot, Player
+from tournament.players.views import player_of
+
+TOURNAMENTS_A_PAGE = 30
+DEALS_A_PAGE = 16
+CURRENT = (TournamentState.OPEN, TournamentState.CLOSED, TournamentState.RUNNING)
+ENDED = (TournamentState.FINISHED, TournamentState.CANCELLED)
+OUT_OF_ENTRIES = (TournamentState.CLOSED, TournamentState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class TournamentRow:
+    """A tournament as lists show it."""
+
+    slug: str
+    name: str
+    game: str
+    format: str
+    state: str
+    state_label: str
+    is_paused: bool
+    entrants: int
+    starts_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRow:
+    """A pairing as lists show it."""
+
+    slug: str
+    key: str
+    has_page: bool
+    sides: tuple[tables.PairingPart, ...]
+    outcome: str
+    tournament: str = ""
+    """Its name, in lists over several."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """A bot beside a tournament that is open, for the bot's owner."""
+
+    tournament: Tournament
+    bot: Bot
+    entrant: int | None
+    """The entrant's id; None if it has not entered."""
+    version: str
+    """The one that would play, as things stand; empty if none."""
+
+
+def game_title(game: str, kind: str = "") -> str:
+    """A game (and who meets whom in it) for people."""
+    title = GAMES[game].title if game in GAMES else game
+    return f"{title}, pairs" if kind == PoolKind.PAIR else title
+
+
+def current_tournaments() -> list[TournamentRow]:
+    """What is open or running, the next to start first."""
+    return tournament_rows(
+        selectors.public_tournaments().filter(state__in=CURRENT).order_by("starts_at", "pk")
+    )
+
+
+def ended_tournaments() -> QuerySet[Tournament]:
+    """What has ended, the last first; `tournament_rows` makes lines of it."""
+    return selectors.public_tournaments().filter(state__in=ENDED)
+
+
+def tournament_rows(rows: QuerySet[Tournament] | Sequence[Tournament]) -> list[TournamentRow]:
+    """Lines of a list of tournaments."""
+    return [
+        TournamentRow(
+            slug=row.slug,
+            name=row.name,
+            game=game_title(row.game, row.kind),
+            format=", ".join(_format_title(stage.format) for stage in row.stages.all()),
+            state=row.state,
+            state_label=row.get_state_display(),
+            is_paused=row.is_paused and row.state not in ENDED,
+            entrants=getattr(row, "entrant_count", 0),
+            starts_at=row.starts_at,
+        )
+        for row in rows
+    ]
+
+
+def _format_title(name: str) -> str:
+    return FORMATS[name].title if name in FORMATS else name
+
+
+@require_GET
+def tournament_list(request: HttpRequest) -> HttpResponse:
+    """Current tournaments, and the past ones page by page."""
+    page = Paginator(ended_tournaments(), TOURNAMENTS_A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "section": "tournaments",
+        "current": current_tournaments() if page.number == 1 else [],
+        "page": page,
+        "past": tournament_rows(page.object_list),
+    }
+    return render(request, "competitions/list.html", context)
+
+
+def find_tournament(slug: str, *, for_staff: bool = False) -> Tournament:
+    """The tournament `slug`. Raises Http404 if there is none, or a draft that is not for the reader."""
+    rows = selectors.tournaments() if for_staff else selectors.public_tournaments()
+    return get_object_or_404(rows, slug=slug)
+
+
+def _is_staff(request: HttpRequest) -> bool:
+    user = request.user
+    return user.is_active and user.has_perm("competitions.view_tournament")
+
+
+@require_GET
+def tournament(request: HttpRequest, slug: str) -> HttpResponse:
+    """A tournament: schedule, entrants, bracket or table, matches, commitment and secret."""
+    row = find_tournament(slug, for_staff=_is_staff(request))
+    page = selectors.tournament_page(row.slug)
+    player = request.user if isinstance(request.user, Player) else None
+    context = {
+        "section": "tournaments",
+        "page": page,
+        "tournament": page.tournament,
+        "game": game_title(page.tournament.game, page.tournament.kind),
+        "is_open": row.state == TournamentState.OPEN,
+        "is_ended": row.state in ENDED,
+        "records_at_end": row.records_public == PublishPolicy.AT_END,
+        "entrants": _entrants(page),
+        "own": _own_entrants(page.tournament, player),
+        "entries": entry_rows(player, tournament=page.tournament) if player else (),
+        "pair_form": _pair_form(page.tournament, player),
+        "bracket": tables.bracket_of(page),
+        "standings": _standings(page),
+        "cross": tables.cross_table_of(page),
+        "rounds": _rounds(page),
+        "conditions": _conditions(page.stage),
+        "ruleset": [(name, _spell(value)) for name, value in page.stage.ruleset.items()],
+    }
+    return render(request, "competitions/tournament.html", context)
+
+
+def _entrants(page: selectors.TournamentPage) -> list[dict[str, Any]]:
+    """The entrants, each bot with its frozen version or the one that would play."""
+    expected = {}
+    if page.tournament.state == TournamentState.OPEN:
+        parts = EntrantBot.objects.filter(tournament=page.tournament)
+        for part in parts.select_related("tournament", "bot"):
+            version = selectors.version_that_would_play(part)
+            expected[part.bot.name] = version.version if version else None
+    return [
+        {
+            "row": row,
+            "bots": [(bot, version or expected.get(bot)) for bot, version in row.bots],
+            "is_bot": len(row.bots) == 1,
+        }
+        for row in page.entrants
+    ]
+
+
+def _own_entrants(row: Tournament, player: Player | None) -> list[Any]:
+    """The viewer's entrants that could still be withdrawn."""
+    if player is None or row.state not in OUT_OF_ENTRIES:
+        return []
+    return list(selectors.entries_of(row, player).filter(state=EntrantState.ACTIVE))
+
+
+def entry_rows(player: Player, *, tournament: Tournament) -> list[EntryRow]:
+    """The player's bots beside a tournament that is open, the entered ones first; empty for any other.
+
+    Of a tournament of pairs only the entered ones.
+    """
+    if tournament.state != TournamentState.OPEN:
+        return []
+    entered = {
+        part.bot_id: part.entrant_id for part in EntrantBot.objects.filter(tournament=tournament)
+    }
+    bots = list(Bot.objects.filter(owner=player).order_by("name"))
+    if tournament.kind == PoolKind.PAIR:
+        bots = [bot for bot in bots if bot.pk in entered]
+    rows = [
+        EntryRow(
+            tournament=tournament,
+            bot=bot,
+            entrant=entered.get(bot.pk),
+            version=_expected_version(tournament, bot),
+        )
+        for bot in bots
+    ]
+    return sorted(rows, key=lambda row: row.entrant is None)
+
+
+def _expected_version(row: Tournament, bot: Bot) -> str:
+    version = selectors.version_that_would_play(EntrantBot(tournament=row, bot=bot))
+    return version.version if version else ""
+
+
+def _pair_form(row: Tournament, player: Player | None) -> EnterForm | None:
+    if player is None or row.kind != PoolKind.PAIR or row.state != TournamentState.OPEN:
+        return None
+    return EnterForm(tournament=row, player=player)
+
+
+def _standings(page: selectors.TournamentPage) -> dict[str, Any] | None:
+    """The table with the columns that its rows have."""
+    if not page.standings:
+        return None
+    rows = tables.standings_named(page.standings, page.entrants)
+    columns = [value.name for value in page.standings[0].tie_breaks if value.name != "score"]
+    return {
+        "rows": [
+            {"name": name, "row": row, "values": _tie_break_values(row, columns)}
+            for name, row in rows
+        ],
+        "columns": [column.replace("_", " ") for column in columns],
+        "has_score": not page.knocks_out,
+        "has_notes": any(row.note for row in page.standings),
+        "workings": [
+            (f"{row.place}. {name}", [value.working for value in row.tie_breaks if value.working])
+            for name, row in rows
+            if row.tie_breaks
+        ],
+    }
+
+
+def _tie_break_values(row: StandingRow, columns: Sequence[str]) -> list[Any]:
+    values = {value.name: value.value for value in row.tie_breaks}
+    return [values.get(column) for column in columns]  # type: ignore[call-overload]
+
+
+def _rounds(page: selectors.TournamentPage) -> list[dict[str, Any]]:
+    """The published rounds, the newest first."""
+    last = len(page.rounds)
+    return [
+        {
+            "title": _round_title(page, each),
+            "state": each.state_label,
+            "is_complete": each.state == RoundState.COMPLETE,
+            "is_shown": each.index == last,
+            "rows": [match_row(page.tournament.slug, row) for row in each.pairings],
+        }
+        for each in reversed(page.rounds)
+    ]
+
+
+def _round_title(page: selectors.TournamentPage, each: selectors.RoundRow) -> str:
+    if not page.knocks_out:
+        return f"Round {each.index}"
+    matches = sum(row.key != tables.THIRD_PLACE_KEY for row in each.pairings)
+    return tables.round_title(matches, each.index)
+
+
+def match_row(slug: str, row: selectors.PairingRow, tournament: str = "") -> MatchRow:
+    """A pairing as a line of a list."""
+    return MatchRow(
+        slug=slug,
+        key=row.key,
+        has_page=bool(row.match_state),
+        sides=row.parts,
+        outcome=tables.pairing_outcome(row),
+        tournament=tournament,
+    )
+
+
+def _conditions(stage: Stage) -> list[tuple[str, str]]:
+    """What a stage's matches are, in words."""
+    contest, control = stage_contest(stage), stage_time_control(stage)
+    return [
+        ("A match is", spell_contest(contest)),
+        (
+            "Time control",
+            f"{control.name}: {control.game_cpu_ms / 1000:g} s of CPU time for a game and "
+            f"{control.action_cpu_ms} ms more for each action",
+        ),
+        *(
+            (name.replace("_", " ").capitalize(), _spell(value))
+            for name, value in stage.options.items()
+        ),
+    ]
+
+
+def spell_contest(contest: Any) -> str:
+    """What a match is made of, in words."""
+    if not isinstance(contest, BoardsContest):
+        return "one game" if contest.best_of == 1 else f"the best of {contest.best_of} games"
+    boards = "one board" if contest.boards == 1 else f"{contest.boards} boards"
+    text = f"{boards}, each played from every seat"
+    if contest.extra_boards:
+        text += f"; up to {contest.extra_boards} more while it is tied"
+    return text
+
+
+def _spell(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_spell, value))
+    words = {True: "true", False: "false", None: "null"}
+    return words[value] if value is None or isinstance(value, bool) else str(value)
+
+
+@login_required
+@require_POST
+def enter(request: HttpRequest, slug: str) -> HttpResponse:
+    """Enter a bot of one's own, or two as a pair."""
+    player, row = player_of(request), find_tournament(slug)
+    form = EnterForm(request.POST, tournament=row, player=player)
+    if not form.is_valid():
+        messages.error(request, _first_error(form))
+        return _back(request, slug)
+    try:
+        entrant = enter_tournament(tournament=row, bots=form.bots, by=player)
+    except UsageError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"{entrant.name} has entered {row.name}.")
+    return _back(request, slug)
+
+
+@login_required
+@require_POST
+def leave(request: HttpRequest, slug: str) -> HttpResponse:
+    """Take an entry back, or withdraw once entries are closed."""
+    player, row = player_of(request), find_tournament(slug)
+    form = EntrantForm(request.POST, tournament=row, player=player)
+    if not form.is_valid():
+        messages.error(request, _first_error(form))
+        return _back(request, slug)
+    entrant = form.cleaned_data["entrant"]
+    try:
+        if row.state == TournamentState.OPEN:
+            leave_tournament(entrant=entrant, by=player)
+        else:
+            withdraw_entrant(entrant=entrant, by=player)
+    except UsageError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"{entrant.name} has left {row.name}.")
+    return _back(request, slug)
+
+
+def _first_error(form: EnterForm | EntrantForm) -> str:
+    field, errors = next(iter(form.errors.items()))
+    return f"{field}: {errors[0]}"
+
+
+def _back(request: HttpRequest, slug: str) -> HttpResponse:
+    if request.POST.get("back") == "my-bots":
+        return redirect("my-bots")
+    return redirect("competitions:tournament", slug)
+
+
+def find_match(slug: str, key: str, *, for_staff: bool = False) -> selectors.MatchPage:
+    """The match `key` of the tournament `slug`. Raises Http404."""
+    find_tournament(slug, for_staff=for_staff)
+    try:
+        return selectors.match_page(slug, key, for_staff=for_staff)
+    except Match.DoesNotExist:
+        raise Http404 from None
+
+
+@require_GET
+def match(request: HttpRequest, slug: str, key: str) -> HttpResponse:
+    """A match: entrants, outcome, faults in words, record, replay as text."""
+    page = find_match(slug, key, for_staff=_is_staff(request))
+    deals = tuple(tables.drawn_deals(page.record)) if page.record else ()
+    shown = Paginator(deals, DEALS_A_PAGE).get_page(request.GET.get("page"))
+    player = request.user if isinstance(request.user, Player) else None
+    context = {
+        "section": "tournaments",
+        "match_page": page,
+        "match": page.match,
+        "tournament": page.tournament,
+        "game": game_title(page.tournament.game, page.tournament.kind),
+        "title": " – ".join(part.name for part in page.pairing.parts),
+        "is_finished": page.match.state == MatchState.FINISHED,
+        "sides": _match_sides(page),
+        "outcome": tables.pairing_outcome(page.pairing),
+        "faults": tuple(tables.fault_words(page.record)) if page.record else (),
+        "has_keys": page.tournament.state == TournamentState.FINISHED,
+        "why_no_record": _why_no_record(page),
+        "page": shown,
+        "boards": [
+            (heading, list(each))
+            for heading, each in groupby(shown.object_list, lambda deal: deal.heading)
+        ],
+        "logs": selectors.match_logs(page.match, player) if player else (),
+    }
+    return render(request, "competitions/match.html", context)
+
+
+def _match_sides(page: selectors.MatchPage) -> list[dict[str, Any]]:
+    entrants = page.match.pairing.entrants.select_related("entrant").prefetch_related(
+        "entrant__bots__bot", "entrant__bots__version"
+    )
+    bots = {
+        row.entrant_id: [
+            (part.bot.name, part.version.version if part.version else "")
+            for part in row.entrant.bots.all()
+        ]
+        for row in entrants
+    }
+    return [{"part": part, "bots": bots[part.entrant]} for part in page.pairing.parts]
+
+
+def _why_no_record(page: selectors.MatchPage) -> str:
+    if page.match.state != MatchState.FINISHED:
+        return "The record is here when the match is finished."
+    if not page.match.record_sha256:
+        return "There is none: an organiser decided this match."
+    return "Records of this tournament are open to all when it has ended."
+
+
+@require_GET
+def record(request: HttpRequest, slug: str, key: str) -> HttpResponse:
+    """The record of a match as a file."""
+    page = find_match(slug, key, for_staff=_is_staff(request))
+    if page.record is None:
+        raise Http404
+    name, data = tables.record_file(page.tournament, page.record)
+    return HttpResponse(
+        data,
+        content_type="application/json",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )

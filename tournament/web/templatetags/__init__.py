@@ -1,0 +1,1 @@
+"""Template tags that all pages share."""
