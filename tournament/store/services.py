@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.core.files.base import ContentFile
 from django.core.files.storage import Storage, storages
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from tournament.store.clock import in_seconds
@@ -64,6 +64,12 @@ def beat(*, name: str, at_least_seconds: float = 0.0) -> bool:
     return created or bool(
         Pulse.objects.filter(name=name, at__lte=in_seconds(-at_least_seconds)).update(at=Now())
     )
+
+
+def drop_broken_connection() -> None:
+    """Let the next query connect anew if the connection to the database is broken."""
+    if not connection.in_atomic_block:
+        connection.close_if_unusable_or_obsolete()
 
 
 def _storage() -> Storage:

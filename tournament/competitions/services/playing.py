@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from engine.agents import BotSource
@@ -43,7 +43,7 @@ from tournament.competitions.selectors.engine_values import (
 from tournament.competitions.services.rounds import store_result
 from tournament.store import leases
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
-from tournament.store.services import put_blob, read_blob
+from tournament.store.services import drop_broken_connection, put_blob, read_blob
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ def play_match(
         return Play.RELEASED
     except Exception as error:
         logger.exception("match %s could not be played", match_id)
-        connection.close_if_unusable_or_obsolete()
+        drop_broken_connection()
         count_failure(lease, AttemptEnding.FAILED, f"{type(error).__name__}: {error}")
         return Play.FAILED
     return Play.RECORDED if recorded else Play.DISCARDED

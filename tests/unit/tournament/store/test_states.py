@@ -1,0 +1,100 @@
+"""Tables of transitions: what they allow happens, everything else changes nothing."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from django.db import IntegrityError, transaction
+
+import tournament
+from tests.tournament_factories import make_player, submit
+from tournament.competitions import models as competitions
+from tournament.players import models as players
+from tournament.players.models import VERSION_TRANSITIONS, BotVersion, VersionState
+
+ROOT = Path(tournament.__file__).parent
+TABLES = {
+    players.VersionState: players.VERSION_TRANSITIONS,
+    competitions.TournamentState: competitions.TOURNAMENT_TRANSITIONS,
+    competitions.MatchState: competitions.MATCH_TRANSITIONS,
+    competitions.RoundState: competitions.ROUND_TRANSITIONS,
+    competitions.EntrantState: competitions.ENTRANT_TRANSITIONS,
+}
+ENDS = {
+    players.VersionState: {"withdrawn"},
+    competitions.TournamentState: {"finished", "cancelled"},
+    competitions.MatchState: {"finished", "cancelled"},
+    competitions.RoundState: {"complete"},
+    competitions.EntrantState: set(),
+}
+
+
+@pytest.mark.parametrize("states", TABLES, ids=lambda states: states.__name__)
+def test_every_state_is_in_its_table_and_only_ends_lead_nowhere(states):
+    ends = {state for state in states if not TABLES[states].targets(state)}
+    assert ends == ENDS[states]
+
+
+@pytest.mark.parametrize("states", TABLES, ids=lambda states: states.__name__)
+def test_every_state_but_the_first_can_be_reached(states):
+    first, *others = states
+    assert all(TABLES[states].sources(state) for state in others)
+    assert TABLES[states].targets(first)
+
+
+@pytest.mark.django_db
+def test_move_that_the_table_does_not_allow_changes_nothing():
+    version = submit(make_player(), "alpha")
+    assert not VERSION_TRANSITIONS.move(BotVersion.objects.all(), VersionState.ACCEPTED)
+    version.refresh_from_db()
+    assert version.state == VersionState.SUBMITTED
+
+
+@pytest.mark.django_db
+def test_move_of_an_outdated_copy_changes_nothing():
+    version = submit(make_player(), "alpha")
+    other = BotVersion.objects.get(pk=version.pk)
+    assert VERSION_TRANSITIONS.move_row(other, VersionState.QUEUED)
+    assert not VERSION_TRANSITIONS.move_row(version, VersionState.WITHDRAWN)
+    assert version.state == VersionState.QUEUED
+
+
+@pytest.mark.django_db
+def test_database_refuses_a_state_that_there_is_not():
+    version = submit(make_player(), "alpha")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        BotVersion.objects.filter(pk=version.pk).update(state="lost")
+
+
+@pytest.mark.django_db
+def test_database_refuses_running_without_a_lease():
+    version = submit(make_player(), "alpha")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        BotVersion.objects.filter(pk=version.pk).update(state=VersionState.RUNNING)
+
+
+def _writes_of_state(tree: ast.Module) -> list[int]:
+    """The lines that write a field `state` of existing rows by hand."""
+    lines = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            lines += [
+                node.lineno
+                for target in node.targets
+                if isinstance(target, ast.Attribute) and target.attr == "state"
+            ]
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "update":
+            lines += [node.lineno for word in node.keywords if word.arg == "state"]
+    return lines
+
+
+def test_nothing_but_the_tables_writes_a_state():
+    found = {
+        str(path.relative_to(ROOT)): lines
+        for path in ROOT.rglob("*.py")
+        if path.name != "states.py"
+        and (lines := _writes_of_state(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert found == {}
