@@ -13,6 +13,8 @@ from typing import Any
 
 from engine import wire
 from engine.agents import (
+    CHOOSING,
+    STARTING,
     AgentFactory,
     AgentLog,
     BotSource,
@@ -21,6 +23,7 @@ from engine.agents import (
     Limits,
     Reply,
     never,
+    time_failure,
 )
 from engine.errors import InfrastructureError
 from engine.outcome import Termination
@@ -32,6 +35,7 @@ from engine.sandbox.launcher import (
     parent_of,
     receive_hello,
 )
+from engine.sandbox.probe import require_sandbox
 from engine.sandbox.runtime import BOT_FOLDER
 from engine.sdk import GameInfo
 from engine.sdk.timecontrol import TimeControl
@@ -44,8 +48,15 @@ _DEATH_SECONDS = 2.0
 
 
 def sandbox_factory(launcher: Launcher | None = None) -> AgentFactory:
-    """Makes agents whose bots live in processes of their own, behind walls."""
-    chosen = launcher or BubblewrapLauncher()
+    """Makes agents whose bots live in processes of their own, behind walls.
+
+    Without a `launcher` of its own it uses bubblewrap, and raises SandboxUnavailableError if the walls,
+    tried once a process, do not hold here.
+    """
+    chosen = launcher
+    if chosen is None:
+        require_sandbox()
+        chosen = BubblewrapLauncher()
 
     def make(
         source: BotSource,
@@ -96,7 +107,7 @@ class SandboxAgent:
         assert self._launched is not None, "start() comes first"
         self._bot = bot = self._await_walls(self._launched)
         _send(self._launched.channel, self._start)
-        answer = self._exchange(bot, limits, "starting")
+        answer = self._exchange(bot, limits, STARTING)
         if isinstance(answer, Failure):
             return answer
         reply, cpu_us = answer
@@ -106,7 +117,7 @@ class SandboxAgent:
             case wire.Declined():
                 return Declined(cpu_us)
             case _:
-                return self._judge_other(reply, cpu_us, "starting")
+                return self._judge_other(reply, cpu_us, STARTING)
 
     def begin_game(self, info: GameInfo) -> None:
         """Put the news into the channel, where the stopped process finds it with its next turn."""
@@ -132,7 +143,7 @@ class SandboxAgent:
             self._tell(wire.Turn(self._turn, deal, turn, wire.encode_value(observation)))
         if self._broken is not None:
             return self._broken
-        answer = self._exchange(bot, limits, "choosing an action")
+        answer = self._exchange(bot, limits, CHOOSING)
         if isinstance(answer, Failure):
             return answer
         reply, cpu_us = answer
@@ -144,7 +155,7 @@ class SandboxAgent:
                     Termination.ILLEGAL_ACTION, "chose an action that does not exist", cpu_us
                 )
             return Reply(reply.index, cpu_us)
-        return self._judge_other(reply, cpu_us, "choosing an action")
+        return self._judge_other(reply, cpu_us, CHOOSING)
 
     def close(self) -> AgentLog:
         """As `Agent.close`: when it returns, nothing of the bot is left."""
@@ -204,7 +215,7 @@ class SandboxAgent:
             bot.stop()
         cpu_us = bot.cpu_us() - before_us
         if packet is None or cpu_us > limits.cpu_us:
-            return self._late(limits, cpu_us, doing)
+            return time_failure(cpu_us, limits, doing)
         if not packet and bot.has_hung_up():
             return self._judge_end(cpu_us)
         try:
@@ -227,13 +238,6 @@ class SandboxAgent:
             if bot.wait(min(cpu_left, wall_left, _SLICE_SECONDS)):
                 return bot.receive()
             self._keep_alive()
-
-    def _late(self, limits: Limits, cpu_us: int, doing: str) -> Failure:
-        if cpu_us > limits.cpu_us:
-            return Failure(Termination.TIME, f"used up its CPU time while {doing}", cpu_us)
-        return Failure(
-            Termination.TIME, f"gave no answer within {limits.wall_ms} ms while {doing}", cpu_us
-        )
 
     def _judge_other(self, reply: wire.Reply, cpu_us: int, doing: str) -> Failure:
         """What a reply that is no answer means. Its texts go into records, so only harmless ones pass."""

@@ -90,11 +90,13 @@ def probe_sandbox() -> ProbeReport:
 
 def _try_walls() -> tuple[Attempt, ...]:
     """Run the probe's bot. Raises InfrastructureError if it does not get to its end."""
+    # Here, since agents are made only after this module has been asked.
     from engine.sandbox.agent import sandbox_factory
+    from engine.sandbox.launcher import BubblewrapLauncher
     from engine.sandbox.probe_bot.arena_probe import ATTEMPTS
 
     game = next(iter(GAMES.values()))
-    agent = sandbox_factory()(
+    agent = sandbox_factory(BubblewrapLauncher())(
         BotSource(
             bot="probe",
             version=None,

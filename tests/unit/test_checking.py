@@ -1,0 +1,224 @@
+"""What a bot must pass, with bots of our own that play in this process."""
+
+from __future__ import annotations
+
+import textwrap
+
+import msgspec
+import pytest
+
+from engine import checking
+from engine.agents import BotSource, Reply
+from engine.checking import AcceptedGame, check_bot, check_wheel
+from engine.errors import InfrastructureError
+from engine.games import GAMES
+
+EVERYTHING = {
+    "eighty": {
+        "players": [4],
+        "min_bid": [50, 60],
+        "forced_shaker_bid": [False, True],
+        "dead_tiles": ["dead"],
+        "twin_winner": ["first", "last"],
+        "scoring": ["points", "marks"],
+        "nello": [True, False],
+        "nello_doubles": ["high", "own_suit", "low"],
+    },
+    "podkidnoe": {
+        "players": [2, 3, 4],
+        "voluntary_pass": [True, False],
+        "voluntary_draw": [True, False],
+        "max_draws": [2, 1, None],
+        "penalise_successful_draw": [True, False],
+        "top_up": ["end_of_circuit", "off"],
+        "empty_hand": ["skip", "top_up", "end_game"],
+    },
+}
+
+
+def bot_in(folder, *, plays="True", act="return observation.legal[0]", begin="pass"):
+    (folder / "checked.py").write_text(
+        textwrap.dedent(
+            """
+            from engine.sdk import Strategy, hookimpl
+
+            class Checked(Strategy):
+                def begin_game(self, info):
+                    self.info = info
+                    {begin}
+                def act(self, observation):
+                    {act}
+
+            @hookimpl
+            def make_strategy(game, ruleset, players):
+                return Checked() if {plays} else None
+            """
+        ).format(plays=plays, act=act, begin=begin)
+    )
+    return BotSource(
+        bot="checked", version=None, wheel=None, folder=str(folder), entry_point="checked"
+    )
+
+
+def check(source, **options):
+    return check_bot(source, trusted=True, **options)
+
+
+def test_bot_that_plays_everything_is_accepted_for_everything(tmp_path):
+    report = check(bot_in(tmp_path))
+    assert report.reasons == ()
+    assert report.verdict == "accepted"
+    assert {game.game: game.options for game in report.games} == EVERYTHING
+
+
+def test_bot_is_accepted_only_for_the_games_that_it_claims(tmp_path):
+    report = check(bot_in(tmp_path, plays="game == 'podkidnoe'"))
+    assert [game.game for game in report.games] == ["podkidnoe"]
+
+
+def test_declined_number_of_players_is_not_accepted(tmp_path):
+    report = check(bot_in(tmp_path, plays="game == 'podkidnoe' and players != 3"))
+    assert report.games[0].options["players"] == [2, 4]
+
+
+def test_declined_value_is_not_accepted(tmp_path):
+    plays = "game == 'podkidnoe' and ruleset.max_draws is not None"
+    report = check(bot_in(tmp_path, plays=plays))
+    assert report.verdict == "accepted"
+    assert report.games[0].options == EVERYTHING["podkidnoe"] | {"max_draws": [2, 1]}
+
+
+def test_value_that_is_declined_at_one_table_is_not_accepted(tmp_path):
+    plays = "game == 'podkidnoe' and (ruleset.top_up != 'off' or players == 2)"
+    report = check(bot_in(tmp_path, plays=plays))
+    assert report.games[0].options["top_up"] == ["end_of_circuit"]
+
+
+def test_bot_that_plays_no_game_is_rejected(tmp_path):
+    report = check(bot_in(tmp_path, plays="False"))
+    assert report.verdict == "rejected"
+    assert report.reasons == (
+        "it plays no game: make_strategy answered None for eighty and podkidnoe",
+    )
+
+
+FAULTS = [
+    (
+        "on one seat",
+        "return 1/0 if observation.seat == 3 else observation.legal[0]",
+        ", seat 3: it raised ZeroDivisionError",
+    ),
+    (
+        "an illegal action",
+        "return type(observation.legal[0])",
+        "which is no action of the game (protocol)",
+    ),
+    (
+        "at one table",
+        "return 1/0 if len(self.info.players) == 3 else observation.legal[0]",
+        "Podkidnoe by the default rules at 3 seats, seat ",
+    ),
+    (
+        "by one rule",
+        "return 1/0 if getattr(self.info.ruleset, 'max_draws', 2) is None else observation.legal[0]",
+        "Podkidnoe by max_draws=null at 2 seats, seat ",
+    ),
+    (
+        "by one rule of Eighty",
+        "return 1/0 if getattr(self.info.ruleset, 'twin_winner', '') == 'last' else observation.legal[0]",
+        "Eighty by twin_winner=last at 4 seats, seat ",
+    ),
+    ("no answer", "pass", "chose something of type NoneType"),
+]
+
+
+@pytest.mark.parametrize(
+    ("act", "words"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS]
+)
+def test_fault_rejects_and_says_where_and_how_to_see_it_again(tmp_path, act, words):
+    report = check(bot_in(tmp_path, act=act))
+    assert report.verdict == "rejected"
+    assert report.games == ()
+    assert any(words in reason for reason in report.reasons)
+    assert all("plays the same deals again" in reason for reason in report.reasons)
+    assert "=== " in report.log
+
+
+def test_log_shows_the_traceback_and_what_the_bot_saw(tmp_path):
+    report = check(bot_in(tmp_path, act="print('my hand'); return {}['x']"))
+    assert "my hand" in report.log
+    assert "KeyError: 'x'" in report.log
+    assert "random_seed: " in report.log
+
+
+def test_bot_that_cannot_start_is_told_once(tmp_path):
+    source = bot_in(tmp_path)
+    (tmp_path / "checked.py").write_text("import nothing_of_this_name\n")
+    report = check(source)
+    assert len(report.reasons) == 1
+    assert "it raised ModuleNotFoundError while starting (crash)" in report.reasons[0]
+
+
+def test_reasons_are_few_and_the_log_is_bounded(tmp_path):
+    report = check(bot_in(tmp_path, act="print('x' * 100_000); return 1/0"))
+    assert len(report.reasons) == 3
+    assert len(report.log) < checking.LOG_CHARACTERS + 100
+
+
+def test_same_check_gives_the_same_report(tmp_path):
+    source = bot_in(tmp_path, act="print(observation.hand); return observation.legal[-1]")
+    assert check(source) == check(source)
+
+
+def test_too_slow_a_bot_is_rejected(tmp_path):
+    source = bot_in(tmp_path, act="import time; time.sleep(0.01); return observation.legal[0]")
+    report = check(source, seconds=0.05)
+    assert report.verdict == "rejected"
+    assert report.reasons[0].startswith("it is too slow: after 0 seconds ")
+
+
+def test_lost_lease_ends_the_check(tmp_path):
+    def lose():
+        raise InfrastructureError("lost")
+
+    with pytest.raises(InfrastructureError, match="lost"):
+        check(bot_in(tmp_path), keep_alive=lose)
+
+
+def test_progress_counts_up_to_what_was_planned(tmp_path):
+    seen = []
+    check(bot_in(tmp_path), progress=lambda done, planned: seen.append((done, planned)))
+    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
+    assert seen[-1] == (len(seen), len(seen))
+
+
+def test_every_seat_is_played_by_the_default_rules(tmp_path):
+    act = "print('seat', observation.seat, len(self.info.players)); return observation.legal[0]"
+    log = check(bot_in(tmp_path, act=act)).log
+    for game in GAMES.values():
+        for entrants in game.entrant_counts:
+            seats = game.seats(entrants)
+            title = f"=== {game.title} by the default rules at {seats} seats, seat "
+            assert all(f"{title}{seat}\n" in log for seat in range(seats))
+
+
+def test_opponents_choose_every_legal_action_now_and_then():
+    agent = checking._RandomAgent()
+    legal = "abcd"
+    answers = {agent.ask(None, legal, None, deal=0, turn=0).index for _ in range(200)}
+    assert answers == {0, 1, 2, 3}
+    assert isinstance(agent.ask(None, legal, None, deal=0, turn=0), Reply)
+
+
+def test_report_is_json(tmp_path):
+    report = check(bot_in(tmp_path, plays="game == 'eighty'"))
+    written = msgspec.json.decode(msgspec.json.encode(report))
+    assert set(written) == {"verdict", "reasons", "games", "log"}
+    assert written["games"] == [{"game": "eighty", "options": EVERYTHING["eighty"]}]
+    assert report.games == (AcceptedGame("eighty", EVERYTHING["eighty"]),)
+
+
+def test_file_that_is_no_wheel_is_rejected_with_the_reason(tmp_path):
+    report = check_wheel(b"hello", tmp_path, trusted=True)
+    assert report.verdict == "rejected"
+    assert "no wheel" in report.reasons[0]
