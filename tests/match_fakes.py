@@ -69,6 +69,8 @@ class FakeAgent:
     diary: list[str]
     limits: list[Limits] = field(default_factory=list)
     asked: list[Any] = field(default_factory=list)
+    asked_in: list[int] = field(default_factory=list)
+    """The agent's own game, of each question."""
     infos: list[GameInfo] = field(default_factory=list)
     start_limits: Limits | None = None
     is_closed: bool = False
@@ -92,6 +94,7 @@ class FakeAgent:
         assert observation.seat == self.infos[-1].seat
         self.diary.append(f"ask {self.bot} {deal}/{turn}")
         self.asked.append(observation)
+        self.asked_in.append(self.infos[-1].number)
         self.limits.append(limits)
         answer = self.policy(self, observation, legal)
         return Reply(answer, 7) if isinstance(answer, int) else answer

@@ -36,7 +36,7 @@ def make_matches() -> dict[str, MatchRecord]:
             last_legal,
         ),
         "eighty-extra-boards": play(
-            spec_of("eighty", BoardsContest(1, 2), options={"min_bid": 60}), first_legal
+            spec_of("eighty", BoardsContest(1, 2), options={"min_bid": 60}), last_legal
         ),
         "eighty-fault-at-turn": play(
             spec_of("eighty", BoardsContest(2)), at_random, fails_at(5, ILLEGAL)

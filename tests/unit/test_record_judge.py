@@ -107,11 +107,12 @@ def other_values(value: Any) -> list[Any]:
     if isinstance(value, int):
         return [value + 1, value - 1, -value - 7, float(value), str(value), None, value == 1]
     words = value.split(" ")
-    changed = [value + " ", " " + value, value[:-1], value[1:], value.upper(), None]
+    changed = [value + " ", value[:-1], value.upper(), None]
     changed += [value.replace("6", "5", 1), value.replace(words[-1], "4-1"), "1" + value[1:]]
     if len(words) == 2:
-        changed += [f"{words[0]} pass", f"{words[0]} draw", f"{words[0]} bid 50"]
+        changed += [f"{words[0]} pass", f"{words[0]} bid 50"]
     if len(words) > 3:
+        changed.append(value[1:])
         changed += [" ".join([words[1], words[0], *words[2:]]), " ".join(words[1:])]
     if value[2:].startswith("bid"):
         changed.append(value[:-1] + str(9 - int(value[-1])))
