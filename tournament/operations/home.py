@@ -15,8 +15,11 @@ from tournament.operations.errors import HomeBusyError, OperationsError
 def default_home() -> Path:
     """Where a site lives if nobody says otherwise; the same place as in the settings."""
     named = os.environ.get("ARENA_HOME")
-    if named:
-        return Path(named).absolute()
+    return Path(named).absolute() if named else users_home()
+
+
+def users_home() -> Path:
+    """Where a site lives that no variable names: in the user's data folder."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(data).absolute() / "domino-arena"
 
