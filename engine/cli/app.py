@@ -137,12 +137,15 @@ def check(
         Path,
         typer.Argument(metavar="WHEEL|FOLDER", help="The bot to check.", show_default=False),
     ],
+    trusted: Annotated[
+        bool, typer.Option("--trusted", help="Run the bot in this process, without a sandbox.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check a bot as the server does after an upload."""
     from engine.cli.check import run
 
-    _leave(run(bot, as_json=as_json))
+    _leave(run(bot, trusted=trusted, as_json=as_json))
 
 
 def bots(as_json: JsonOption = False) -> None:
@@ -195,6 +198,15 @@ def make_app() -> typer.Typer:
     )
     for command in (play, verify, replay, check, bots, new, version):
         app.command()(command)
+    app.add_typer(_make_bench(), name="bench")
+    return app
+
+
+def _make_bench() -> typer.Typer:
+    from engine.cli import bench
+
+    app = typer.Typer(help="Measure the engine on this machine.", no_args_is_help=True)
+    app.command("engine")(bench.command)
     return app
 
 

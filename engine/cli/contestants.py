@@ -27,20 +27,23 @@ def find_bot(text: str, stage: Path) -> BotSource:
             return source_of_plugin(text, stage)
         if not path.exists():
             return _refuse_unknown(text)
-    return wheel_source(wheel_of(path), stage)
+    try:
+        return wheel_source(wheel_of(path), stage)
+    except WheelError as error:
+        raise UsageError(f"{text} is no bot that can play: {error}") from error
 
 
 def wheel_of(path: Path) -> bytes:
-    """The wheel at `path`, or made of the project in the folder `path`. Raises UsageError."""
+    """The wheel at `path`, or made of the project in the folder `path`.
+
+    Raises UsageError if there is nothing to read, WheelError if no wheel can be made of it.
+    """
     if path.is_dir():
         if not (path / "pyproject.toml").is_file():
             raise UsageError(
                 f"{path} is a folder without a pyproject.toml, so no bot; arena new starts one"
             )
-        try:
-            return pack_project(path)
-        except WheelError as error:
-            raise UsageError(f"{path} cannot be made a wheel: {error}") from error
+        return pack_project(path)
     return read_file(path)
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from typing import IO, Protocol
 
 import typer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def print_json(answer: Mapping[str, object]) -> None:
@@ -50,12 +47,16 @@ class Signed(str):
     __slots__ = ()
 
 
-@contextmanager
-def progress(title: str, total: int, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
-    """A bar with the time left on stderr, if that is a terminal.
+class Show(Protocol):
+    """What progress is told to."""
 
-    Yields a function to call with the number of steps done so far.
-    """
+    def __call__(self, done: int, total: int | None = None, /) -> None:
+        """Show that so many steps are done, and of how many if that has changed."""
+
+
+@contextmanager
+def progress(title: str, total: int | None, *, quiet: bool = False) -> Iterator[Show]:
+    """A bar with the time left on stderr, if that is a terminal; yields what to tell the progress."""
     if quiet or not sys.stderr.isatty():
         yield _ignore
         return
@@ -79,7 +80,7 @@ def progress(title: str, total: int, *, quiet: bool = False) -> Iterator[Callabl
     )
     with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
         task = bar.add_task(title, total=total)
-        yield lambda done: bar.update(task, completed=done)
+        yield lambda done, total=None: bar.update(task, completed=done, total=total)
 
 
 def error_line(message: str, stream: IO[str] | None = None) -> None:
@@ -87,7 +88,7 @@ def error_line(message: str, stream: IO[str] | None = None) -> None:
     typer.echo("error: " + " ".join(message.split()), err=True, file=stream)
 
 
-def _ignore(_done: int) -> None:
+def _ignore(_done: int, _total: int | None = None) -> None:
     """Progress that nobody sees."""
 
 

@@ -222,10 +222,11 @@ def _log_lines(record: MatchRecord, log: SeatLog) -> Iterator[str]:
         if text.strip():
             yield ""
             yield f"--- {name}: {title}"
-            yield from _last_lines(printable(text))
+            yield from last_lines(printable(text))
 
 
-def _last_lines(text: str) -> Iterator[str]:
+def last_lines(text: str) -> Iterator[str]:
+    """The end of a log, and how much of it is left out."""
     lines = text.rstrip().splitlines()
     if len(lines) > LOG_LINES:
         yield f"({len(lines) - LOG_LINES} lines more above)"

@@ -93,6 +93,7 @@ def test_help_starts_without_the_engine():
     assert loaded <= {
         "engine.cli",
         "engine.cli.app",
+        "engine.cli.bench",
         "engine.cli.exits",
         "engine.cli.output",
         "engine.errors",
@@ -105,7 +106,8 @@ def test_every_command_and_option_is_on_the_page():
     assert "play" in commands
     for command in commands:
         assert f"arena {command}" in page
-        for option in set(re.findall(r"--[a-z][a-z-]+", _run(command, "--help").stdout)):
+        arguments = [command, "engine"] if command == "bench" else [command]
+        for option in set(re.findall(r"--[a-z][a-z-]+", _run(*arguments, "--help").stdout)):
             assert f"`{option}" in page or option == "--help", f"{command} {option}"
 
 
