@@ -180,7 +180,7 @@ def _contenders(pyspiel: Any) -> Iterable[Contender]:
         ("eighty, every deal played out", "OpenSpiel spades", 1.5, eighty, spades),
         ("eighty, default ruleset", "OpenSpiel spades", None, eighty_default, spades),
         ("eighty, verifiable deals", "OpenSpiel spades", None, eighty_verifiable, spades),
-        ("podkidnoe of two", "OpenSpiel block dominoes", 35.0, podkidnoe_of_two, dominoes),
+        ("podkidnoe of two", "OpenSpiel block dominoes", 25.0, podkidnoe_of_two, dominoes),
     ):
         yield Contender(name=name, peer=peer, goal=goal, ours=ours, theirs=theirs)
 

@@ -146,16 +146,26 @@ _CODE_OF: Final = {action: code for code, action in _ACTION_OF.items()}
 _ACTION_NAMED: Final = {str(action): action for action in _ACTION_OF.values()}
 _EVENT_OF: Final[dict[int, Action | TopUp]] = {**_ACTION_OF, _TOP_UP: TopUp()}
 
+_BITS: Final = [1 << kind for kind in range(len(_KINDS))]
+_DRAW_BIT: Final = 1 << _DRAW
+_END_BIT: Final = 1 << _END
+_PASS_BIT: Final = 1 << _PASS
+
 _HAS: Final = [sum(1 << k for k, tile in enumerate(_KINDS) if tile.has(pip)) for pip in range(7)]
 """The kinds with such an end."""
 _OTHER: Final = [[tile.other(pip) for tile in _KINDS] for pip in range(7)]
-_CHUNK: Final = 11
-_CHUNK_MASK: Final = (1 << _CHUNK) - 1
-_LOW_CODES, _MIDDLE_CODES, _HIGH_CODES = (
-    [[start + k for k in range(_CHUNK) if mask >> k & 1] for mask in range(1 << _CHUNK)]
-    for start in (0, _CHUNK, 2 * _CHUNK)
-)
-"""The codes of a mask, eleven bits at a time."""
+_MOST_MASKS: Final = 1 << 13
+_codes_of_masks: dict[int, list[int]] = {}
+"""The codes in a mask, as met so far: after the first lay of a game no more than 7 × 2⁷ × 6 differ."""
+
+
+def _codes_in(mask: int) -> list[int]:
+    """The codes in a mask, ascending; remembered, within bounds."""
+    if len(_codes_of_masks) >= _MOST_MASKS:
+        _codes_of_masks.clear()
+    codes = [code for code in range(mask.bit_length()) if mask >> code & 1]
+    _codes_of_masks[mask] = codes
+    return codes
 
 
 class PodkidnoeState(base.State):
@@ -170,14 +180,15 @@ class PodkidnoeState(base.State):
         "_hands",
         "_is_quiet",
         "_lays",
-        "_line",
         "_log",
         "_max_draws",
+        "_may_always_draw",
+        "_may_always_pass",
         "_open_end",
         "_penalties",
         "_points",
+        "_refunds_draws",
         "_reserve",
-        "_reserve_used",
         "_ruleset",
         "_seats",
         "_served",
@@ -195,13 +206,14 @@ class PodkidnoeState(base.State):
         self, ruleset: Ruleset, hands: list[int], starter: Tile, reserve: list[int], first: int
     ) -> None:
         self._ruleset = ruleset
+        self._may_always_pass = ruleset.voluntary_pass
+        self._may_always_draw = ruleset.voluntary_draw
         self._max_draws = len(_KINDS) if ruleset.max_draws is None else ruleset.max_draws
+        self._refunds_draws = not ruleset.penalise_successful_draw
         self._seats = len(hands)
         self._hands = hands
         self.starter = starter
-        self._reserve = reserve
-        self._reserve_used = 0
-        self._line: list[int] = []
+        self._reserve = reserve[::-1]  # the next tile last
         self._open_end = -1  # not chosen yet
         self._fits = _HAS[starter.high] | _HAS[starter.low]
         self._points = [0] * self._seats
@@ -220,11 +232,7 @@ class PodkidnoeState(base.State):
     def legal(self) -> list[int]:
         """The codes of the legal actions, ascending; empty when the deal is over."""
         mask = self._allowed
-        return (
-            _LOW_CODES[mask & _CHUNK_MASK]
-            + _MIDDLE_CODES[mask >> _CHUNK & _CHUNK_MASK]
-            + _HIGH_CODES[mask >> 2 * _CHUNK]
-        )
+        return (_codes_of_masks.get(mask) or _codes_in(mask)).copy()
 
     def apply(self, code: int) -> None:
         """Play a code. Raises IllegalActionError, and changes nothing, for what is not legal here."""
@@ -234,110 +242,109 @@ class PodkidnoeState(base.State):
                 [str(_ACTION_OF[legal]) for legal in self.legal()],
             )
         self._log.append((self.seat, code))
-        if code < _DRAW:
-            self._lay(code)
-        elif code == _DRAW:
-            self._draw()
-        else:
+        if code >= _END:
             self._close_turn(code)
-
-    def _lay(self, kind: int) -> None:
-        """Podkidnoe 2, 3: a point; the first tile laid chooses the open end of the starter."""
+            return
+        if code == _DRAW:
+            self._draw()
+            return
+        # Podkidnoe 2, 3: a tile laid scores a point; the first one chooses the starter's open end.
         seat = self.seat
-        if self._lays == 0 and self._draws and not self._ruleset.penalise_successful_draw:
+        if self._refunds_draws and self._lays == 0:
             self._penalties[seat] -= self._draws
-        if self._open_end < 0:
+        end = self._open_end
+        if end < 0:
             high, low = self.starter
-            self._open_end = high if _HAS[high] >> kind & 1 else low
-        self._open_end = _OTHER[self._open_end][kind]
-        self._fits = _HAS[self._open_end]
-        self._line.append(kind)
+            end = high if _HAS[high] >> code & 1 else low
+        self._open_end = end = _OTHER[end][code]
+        self._fits = fits = _HAS[end]
         self._points[seat] += 1
         self._lays += 1
-        self._is_quiet = False
-        hand = self._hands[seat] = self._hands[seat] ^ (1 << kind)
-        self._allowed = hand & self._fits | 1 << _END
+        self._hands[seat] = hand = self._hands[seat] ^ 1 << code
+        self._allowed = hand & fits | _END_BIT
 
     def _draw(self) -> None:
         """Podkidnoe 4: a penalty a tile."""
-        self._take_from_reserve(self.seat)
-        self._penalties[self.seat] += 1
+        seat = self.seat
+        self._hands[seat] |= 1 << self._reserve.pop()
+        self._penalties[seat] += 1
         self._draws += 1
-        self._is_quiet = False
         self._allowed = self._allowed_before_laying()
-
-    def _take_from_reserve(self, seat: int) -> None:
-        self._hands[seat] |= 1 << self._reserve[self._reserve_used]
-        self._reserve_used += 1
 
     def _allowed_before_laying(self) -> int:
         """Podkidnoe 4. Never nothing: who cannot lay may always pass or end."""
-        rules = self._ruleset
         allowed = playable = self._hands[self.seat] & self._fits
-        if rules.voluntary_pass or not playable:
-            allowed |= 1 << (_END if self._draws else _PASS)
-        may_draw = self.reserve_size and self._draws < self._max_draws
-        if may_draw and (rules.voluntary_draw or not playable):
-            allowed |= 1 << _DRAW
+        draws = self._draws
+        if self._may_always_pass or not playable:
+            allowed |= _END_BIT if draws else _PASS_BIT
+        may_draw = self._reserve and draws < self._max_draws
+        if may_draw and (self._may_always_draw or not playable):
+            allowed |= _DRAW_BIT
         return allowed
 
     def _close_turn(self, code: int) -> None:
         seat = self.seat
         if code == _PASS:
             self._penalties[seat] += 1
+        else:
+            self._is_quiet = False
         self._draws = self._lays = 0
-        went_out = not self._hands[seat] and self._ruleset.empty_hand == "end_game"
-        if went_out or self._is_finished() or not self._next_turn():
+        may_be_last = not (self._reserve and self._hands[seat])
+        if (may_be_last and self._is_finished()) or not self._next_turn():
             self.seat = -1
             self._allowed = 0
 
     def _is_finished(self) -> bool:
-        """Podkidnoe 7, but for the quiet circuit."""
-        if not self.reserve_size:
-            return not any(hand & self._fits for hand in self._hands)
-        return self._ruleset.empty_hand != "top_up" and not any(self._hands)
+        """Podkidnoe 6, 7, but for the quiet circuit. With a reserve, only an empty hand can end it."""
+        hands = self._hands
+        empty_hand = self._ruleset.empty_hand
+        if empty_hand == "end_game" and not all(hands):
+            return True
+        if self._reserve:
+            return empty_hand != "top_up" and not any(hands)
+        fits = self._fits
+        for hand in hands:  # noqa: SIM110 - any() of a generator takes three times as long
+            if hand & fits:
+                return False
+        return True
 
     def _next_turn(self) -> bool:
         """Pass the turn to the next seat that has tiles; False if the game ends on the way there."""
         while True:
             self._served += 1
-            if self._served == self._seats and not self._next_circuit():
-                return False
-            seat = (self.first + self._served) % self._seats
+            if self._served == self._seats:
+                if self._is_quiet or (self._top_up() and self._is_finished()):
+                    return False
+                self._circuit += 1
+                self._served = 0
+                self._is_quiet = True
+            self.seat = seat = (self.first + self._served) % self._seats
             if self._hands[seat]:
-                self.seat = seat
                 self._allowed = self._allowed_before_laying()
                 return True
 
-    def _next_circuit(self) -> bool:
-        """Podkidnoe 5, 7: False if the circuit was quiet, or if nothing is left after the top-up."""
-        if self._is_quiet:
-            return False
-        self._top_up()
-        self._circuit += 1
-        self._served = 0
-        self._is_quiet = True
-        return not self._is_finished()
-
-    def _top_up(self) -> None:
-        """Podkidnoe 5, 6: from who had the last turn backwards, while the reserve lasts.
+    def _top_up(self) -> bool:
+        """Podkidnoe 5, 6: from who had the last turn backwards; whether anybody took a tile.
 
         Counting from the circuit's last seat comes to the same: seats that were skipped have no
         tile and take none, or the reserve was empty already.
         """
         if self._ruleset.top_up == "off":
-            return
+            return False
+        before = len(self._log)
+        hands = self._hands
         fewest = 0 if self._ruleset.empty_hand == "top_up" else 1
         for back in range(1, self._seats + 1):
             seat = (self.first - back) % self._seats
-            if self.reserve_size and fewest <= self._hands[seat].bit_count() <= 1:
-                self._take_from_reserve(seat)
+            if self._reserve and fewest <= hands[seat].bit_count() <= 1:
+                hands[seat] |= 1 << self._reserve.pop()
                 self._log.append((seat, _TOP_UP))
+        return len(self._log) > before
 
     @property
     def reserve_size(self) -> int:
         """How many tiles are left to draw."""
-        return len(self._reserve) - self._reserve_used
+        return len(self._reserve)
 
     @property
     def declaring_side(self) -> None:
@@ -370,7 +377,7 @@ class PodkidnoeState(base.State):
     @property
     def line(self) -> tuple[Tile, ...]:
         """The tiles laid on the starter, in order."""
-        return tuple([_KINDS[kind] for kind in self._line])
+        return tuple([_KINDS[code] for _, code in self._log if code < _DRAW])
 
     @property
     def log(self) -> tuple[Event, ...]:
@@ -397,7 +404,7 @@ class PodkidnoeState(base.State):
             starter=self.starter,
             line=self.line,
             open_ends=self.open_ends,
-            reserve_size=self.reserve_size,
+            reserve_size=len(self._reserve),
             hand_sizes=tuple([hand.bit_count() for hand in self._hands]),
             points=self.points,
             penalties=self.penalties,
@@ -406,7 +413,7 @@ class PodkidnoeState(base.State):
             lays=self._lays,
             circuit=self._circuit,
             circuit_place=self._served,
-            circuit_is_quiet=self._is_quiet,
+            circuit_is_quiet=self._is_quiet and not (self._draws or self._lays),
         )
 
 
@@ -529,7 +536,7 @@ class Podkidnoe(base.Game):
         order = sorted(range(len(keys)), key=keys.__getitem__)
         dealt = seats * HAND_SIZE
         hands = [
-            sum([1 << kind for kind in order[place : place + HAND_SIZE]])
+            sum(map(_BITS.__getitem__, order[place : place + HAND_SIZE]))
             for place in range(0, dealt, HAND_SIZE)
         ]
         starter, reserve = _KINDS[order[dealt]], order[dealt + 1 :]

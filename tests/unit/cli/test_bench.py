@@ -99,7 +99,7 @@ def test_each_game_is_measured_against_a_peer():
         ("eighty", 1.5),
         ("eighty", None),
         ("eighty", None),
-        ("podkidnoe of two", 35.0),
+        ("podkidnoe of two", 25.0),
     ]
     assert all(row.steps_per_second > 0 and row.peer_steps_per_second > 0 for row in results)
 
