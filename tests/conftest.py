@@ -10,7 +10,11 @@ import functools
 import os
 import shutil
 
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("house", deadline=None)
+hypothesis.settings.load_profile("house")  # how fast a shared machine is, no test says
 
 REQUIRE_ALL = os.environ.get("ARENA_REQUIRE_ALL") == "1"
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
