@@ -178,6 +178,25 @@ def new(
     _leave(run(name, folder=folder))
 
 
+def pack(
+    project: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER", help="The bot's project.", show_default=False),
+    ],
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where to write the wheel. [FOLDER/dist]"),
+    ] = None,
+) -> None:
+    """Make the wheel of a bot, ready to be uploaded.
+
+    Equal files make equal bytes, and none of the project's code runs.
+    """
+    from engine.cli.pack import run
+
+    _leave(run(project, folder=folder))
+
+
 def version() -> None:
     """Tell the versions of arena, protocol and record."""
     from engine.cli.version import run
@@ -196,7 +215,7 @@ def make_app() -> typer.Typer:
         rich_markup_mode="rich" if sys.stdout.isatty() else None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for command in (play, verify, replay, check, bots, new, version):
+    for command in (play, verify, replay, check, pack, bots, new, version):
         app.command()(command)
     app.add_typer(_make_bench(), name="bench")
     return app

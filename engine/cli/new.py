@@ -54,6 +54,7 @@ def run(name: str, *, folder: Path | None) -> ExitCode:
     say("  python -m pytest          # its own tests")
     say("  arena play . greedy --game eighty")
     say("  arena check .             # what the server will say")
+    say("  arena pack .              # the file to upload")
     return ExitCode.OK
 
 
