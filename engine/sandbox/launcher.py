@@ -15,18 +15,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from engine.errors import InfrastructureError, SandboxUnavailableError
-from engine.sandbox.runtime import BOT_FOLDER, CODE_FOLDER, Runtime, find_runtime
-
-CHANNEL_FD = 3
-"""The child's end of the channel."""
-TRACEBACK_FD = 4
-"""Where the child writes the traceback of a crash; its log is file 2."""
+from engine.sandbox.runtime import (
+    BOT_FOLDER,
+    ENGINE_ARCHIVE,
+    Runtime,
+    engine_archive,
+    find_runtime,
+)
 
 _UCRED = struct.Struct("3i")
 _NAME = "arena-bot"
+_TRY_SECONDS = 60.0
 _PARTING_SECONDS = 2.0
 """How long bubblewrap may take to see that its child is dead."""
 
@@ -74,9 +76,10 @@ class BubblewrapLauncher:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         log_fd, traceback_fd = _open_log("log"), _open_log("traceback")
+        engine_fd = _open_engine()
         try:
-            passed = (theirs.fileno(), log_fd, traceback_fd)
-            process = _spawn(bubblewrap_command(find_bubblewrap(), folder, passed), passed)
+            inherited = Inherited(theirs.fileno(), log_fd, traceback_fd, engine_fd)
+            process = _spawn(bubblewrap_command(find_bubblewrap(), folder, inherited), inherited)
         except BaseException:
             ours.close()
             os.close(log_fd)
@@ -84,6 +87,7 @@ class BubblewrapLauncher:
             raise
         finally:
             theirs.close()
+            os.close(engine_fd)
         return Launched(_Bubblewrap(process), ours, log_fd, traceback_fd)
 
 
@@ -151,8 +155,18 @@ def receive_hello(channel: socket.socket, size: int) -> tuple[bytes, int | None]
     return packet, None
 
 
-def bubblewrap_command(bubblewrap: str, folder: str, passed: tuple[int, int, int]) -> list[str]:
-    """The whole command line; `passed` are the inherited channel, log and traceback."""
+class Inherited(NamedTuple):
+    """The open files that a started process gets from us, by their numbers."""
+
+    channel: int
+    log: int
+    traceback: int
+    engine: int
+    """The engine's archive, which bubblewrap copies to where the bot sees it."""
+
+
+def bubblewrap_command(bubblewrap: str, folder: str, inherited: Inherited) -> list[str]:
+    """The whole command line."""
     runtime = find_runtime()
     return [
         bubblewrap,
@@ -160,9 +174,11 @@ def bubblewrap_command(bubblewrap: str, folder: str, passed: tuple[int, int, int
         "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--as-pid-1",
         "--clearenv", "--setenv", "PYTHONHASHSEED", "0", "--hostname", "bot",
         *_mounts(runtime),
+        "--perms", "0444", "--ro-bind-data", str(inherited.engine), ENGINE_ARCHIVE,
         "--ro-bind", folder, BOT_FOLDER,
         "--remount-ro", "/", "--chdir", "/",
-        "--", runtime.interpreter, *_interpreter_arguments(runtime), *map(str, passed),
+        "--", runtime.interpreter, *_interpreter_arguments(runtime),
+        *map(str, inherited[:3]),
     ]  # fmt: skip
 
 
@@ -185,21 +201,28 @@ def _interpreter_arguments(runtime: Runtime) -> list[str]:
     return ["-s", "-P", "-S", "-B", "-c", program]
 
 
-def _spawn(command: list[str], passed: tuple[int, int, int]) -> subprocess.Popen[bytes]:
-    _, log_fd, _ = passed
+def _spawn(command: list[str], inherited: Inherited) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             [_owner_mark(), *command[1:]],
             executable=command[0],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=log_fd,
-            pass_fds=passed,
+            stderr=inherited.log,
+            pass_fds=inherited,
             cwd="/",
             env={},
         )
     except OSError as error:
         raise InfrastructureError(f"bubblewrap could not be started: {error}") from error
+
+
+def _open_engine() -> int:
+    """The engine's archive, open at its beginning: bubblewrap reads it to its end."""
+    descriptor = os.memfd_create(f"{_NAME}-engine", os.MFD_CLOEXEC)
+    os.write(descriptor, engine_archive())
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 def _open_log(name: str) -> int:
@@ -297,21 +320,31 @@ def _bubblewraps() -> list[str]:
 
 def _try_bubblewrap(bubblewrap: str) -> str | None:
     """Run the interpreter behind all the flags; what went wrong, None if nothing."""
-    folder = str(Path(__file__).resolve().parent)
-    command = bubblewrap_command(bubblewrap, folder, (0, 0, 0))
+    engine_fd = _open_engine()
+    command = bubblewrap_command(
+        bubblewrap, str(Path(__file__).resolve().parent), Inherited(0, 1, 2, engine_fd)
+    )
     command = [*command[: command.index("-c")], "-c", "pass"]
     try:
         done = subprocess.run(
-            command, check=False, capture_output=True, stdin=subprocess.DEVNULL, timeout=60, env={}
+            command,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            pass_fds=(engine_fd,),
+            timeout=_TRY_SECONDS,
+            env={},
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
+    finally:
+        os.close(engine_fd)
     if done.returncode == 0:
         return None
     return done.stderr.decode(errors="replace").strip() or f"exit status {done.returncode}"
 
 
 __all__ = [
-    "CHANNEL_FD", "CODE_FOLDER", "TRACEBACK_FD", "BubblewrapLauncher", "Launched", "Launcher", "Process",
+    "BubblewrapLauncher", "Inherited", "Launched", "Launcher", "Process",
     "bubblewrap_command", "find_bubblewrap", "parent_of", "receive_hello", "sweep_orphans",
 ]  # fmt: skip

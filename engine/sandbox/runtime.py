@@ -7,8 +7,11 @@ Package folders are shown one by one, never a site-packages folder or a checkout
 from __future__ import annotations
 
 import importlib.util
+import io
+import marshal
 import sys
 import sysconfig
+import zipfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,7 +19,9 @@ from pathlib import Path
 from engine.errors import SandboxUnavailableError
 
 CODE_FOLDER = "/arena"
-"""Where the SDK and its packages appear to a bot."""
+"""Where the packages that a bot may use appear to it."""
+ENGINE_ARCHIVE = f"{CODE_FOLDER}/engine.zip"
+"""Where the SDK and the rest of the engine that it needs appear to it."""
 BOT_FOLDER = "/bot"
 """Where its own folder appears to a bot."""
 
@@ -66,7 +71,7 @@ def find_runtime() -> Runtime:
     shown = list(dict.fromkeys((str(path), str(path)) for path in outside))
     return Runtime(
         interpreter=str(interpreter),
-        shown=(*_without_nested(shown), *_engine_files(), *_packages()),
+        shown=(*_without_nested(shown), *_packages()),
         links=links,
         hidden=tuple(
             str(folder / name)
@@ -74,7 +79,12 @@ def find_runtime() -> Runtime:
             for name in ("site-packages", "dist-packages")
             if (folder / name).is_dir()
         ),
-        import_path=(CODE_FOLDER, str(stdlib), str(platstdlib / "lib-dynload")),
+        import_path=(
+            ENGINE_ARCHIVE,
+            CODE_FOLDER,
+            str(stdlib),
+            str(platstdlib / "lib-dynload"),
+        ),
     )
 
 
@@ -109,19 +119,27 @@ def _without_nested(shown: list[tuple[str, str]]) -> list[tuple[str, str]]:
     ]
 
 
-def _engine_files() -> list[tuple[str, str]]:
-    """The parts of the engine, each with its compiled file where there is one."""
+@cache
+def engine_archive() -> bytes:
+    """The parts of the engine that a bot's process imports, compiled, as one zip file.
+
+    Compiled here once rather than in each child, which may find no cached files and can write none.
+    """
     engine = Path(__file__).resolve().parent.parent
-    shown = []
-    for part in ENGINE_PARTS:
-        path = engine / part
-        shown.append((str(path), f"{CODE_FOLDER}/engine/{part}"))
-        if path.suffix == ".py":
-            compiled = Path(importlib.util.cache_from_source(str(path)))
-            if compiled.is_file():
-                inside = compiled.relative_to(engine)
-                shown.append((str(compiled), f"{CODE_FOLDER}/engine/{inside}"))
-    return shown
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for part in ENGINE_PARTS:
+            for path in sorted((engine / part).glob("*.py")) or [engine / part]:
+                name = f"engine/{path.relative_to(engine).as_posix()}"
+                archive.writestr(f"{name}c", _compile(path, f"{CODE_FOLDER}/{name}"))
+    return buffer.getvalue()
+
+
+def _compile(path: Path, name: str) -> bytes:
+    """A ``.pyc`` that is taken as it is; `name` is what tracebacks show."""
+    code = compile(path.read_bytes(), name, "exec", dont_inherit=True)
+    is_not_checked = (1).to_bytes(4, "little") + bytes(8)
+    return importlib.util.MAGIC_NUMBER + is_not_checked + marshal.dumps(code)
 
 
 def _packages() -> list[tuple[str, str]]:

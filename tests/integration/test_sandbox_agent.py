@@ -19,6 +19,7 @@ from engine.sandbox import launcher, probe
 from engine.shuffle import Stream
 from tests.hostile.stage import (
     GENEROUS,
+    HERE,
     first_question,
     game_info,
     make_agent,
@@ -190,10 +191,30 @@ def test_bot_sees_no_more_than_it_is_shown(tmp_path):
     with Path(tmp_path / "secret").open("wb", buffering=0) as secret:
         os.set_inheritable(secret.fileno(), True)
         show = perform(agent, questions=1)
-    assert "['engine', 'msgspec', 'pluggy'] ['LC_CTYPE', 'PWD', 'PYTHONHASHSEED']" in show.log.text
+    assert (
+        "['engine.zip', 'msgspec', 'pluggy'] ['LC_CTYPE', 'PWD', 'PYTHONHASHSEED']" in show.log.text
+    )
     assert "[0, 1, 2, 3, 4]" in show.log.text
-    for name in ("proc", "dev", "tmp", "home", "work"):
-        assert f"'{name}'" not in show.log.text.splitlines()[1].split("]")[0]
+    top_folders = show.log.text.splitlines()[1].split("]")[0]
+    assert not [
+        name for name in ("proc", "dev", "sys", "var", "boot") if f"'{name}'" in top_folders
+    ]
+
+
+def test_bot_cannot_see_other_packages_or_files_of_the_machine(tmp_path):
+    look = (
+        "print([name for name in ('django', 'packaging', 'engine.referee', 'pip') if _found(name)], "
+        f"os.path.exists({str(HERE)!r}), os.path.exists({str(tmp_path)!r})); "
+        "return observation.legal[0]"
+    )
+    agent = write_bot(tmp_path, look)
+    bot = tmp_path / "tested.py"
+    bot.write_text(
+        bot.read_text()
+        + "\ndef _found(name):\n    import importlib.util\n    return importlib.util.find_spec(name)\n"
+    )
+    show = perform(agent, questions=1)
+    assert show.log.text.endswith("\n[] False False\n")
 
 
 def test_stopped_bot_does_not_think_in_its_opponents_time(tmp_path):

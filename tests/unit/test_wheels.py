@@ -352,6 +352,7 @@ def test_unknown_compression_is_refused():
     assert any("compressed in a way" in reason for reason in reasons_against(data))
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400))
 @example(b"PK\x05\x06" + bytes(18))
 def test_any_bytes_are_read_or_refused(data):
@@ -361,7 +362,7 @@ def test_any_bytes_are_read_or_refused(data):
 GOOD = wheel(extra={"pkg/__init__.py": b"x = 1\n" * 50})
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), min_size=1, max_size=8)
 )
@@ -372,6 +373,7 @@ def test_damaged_wheel_is_read_or_refused(changes):
     assert refusal(bytes(data)) != ()
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["metadata", "wheel", "entry"]),
@@ -382,6 +384,7 @@ def test_any_dist_info_is_read_or_refused(changes):
     assert refusal(wheel(**changes)) != ()
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_any_requirement_is_read_or_refused(requirement, python):
     metadata = METADATA + f"Requires-Dist: {requirement}\nRequires-Python: {python}\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import wire
@@ -25,6 +25,7 @@ REPLIES = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(REPLIES)
 def test_reply_is_read_as_it_was_written(reply):
     packet = wire.encode(reply)
@@ -32,6 +33,7 @@ def test_reply_is_read_as_it_was_written(reply):
     assert wire.decode_reply(packet) == reply
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=5000))
 def test_any_bytes_are_a_reply_or_unreadable(packet):
     try:
@@ -41,6 +43,7 @@ def test_any_bytes_are_a_reply_or_unreadable(packet):
     assert isinstance(reply, msgspec.Struct)
 
 
+@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | TEXTS,
@@ -120,6 +123,7 @@ def test_request_is_read_as_it_was_written(request_):
     [(game, game.seats(entrants)) for game in GAMES.values() for entrants in game.entrant_counts],
     ids=lambda value: getattr(value, "name", value),
 )
+@settings(deadline=None)
 @given(key=st.binary(min_size=32, max_size=32), choices=st.randoms(use_true_random=False))
 def test_every_observation_arrives_whole_and_fits_in_a_packet(game, seats, key, choices):
     ruleset = game.make_ruleset()
