@@ -11,6 +11,7 @@ ARENA_HTTPS              1: the site stands behind TLS (secure cookies, trusted 
 ARENA_ADMIN              ``plain``: Django's own admin instead of Unfold's
 ARENA_WORKER_SLOTS       how many matches the workers of the site can play at once; bounds what is in flight
 ARENA_TRUST_BOTS         1: play bots without a sandbox; such matches are never rated
+ARENA_STOP_SECONDS       what a worker that is told to stop may still finish; by default 30
 ARENA_LOG_LEVEL          by default INFO
 ARENA_DEBUG              1: Django's debug mode, for developers of the site only
 =======================  =========================================================================
@@ -229,6 +230,9 @@ ARENA_WORKER_SLOTS = _positive("ARENA_WORKER_SLOTS", 2)
 ARENA_TRUST_BOTS = _flag("ARENA_TRUST_BOTS")
 ARENA_LEASE_SECONDS = _positive("ARENA_LEASE_SECONDS", 30)
 """How long a claim holds without a sign of life; a play prolongs it while it goes on."""
+
+ARENA_STOP_SECONDS = _positive("ARENA_STOP_SECONDS", 30)
+"""What a worker that was told to stop may still finish; later it gives its work back."""
 
 CELERY_BROKER_URL = os.environ.get("ARENA_BROKER_URL") or "redis://localhost:6379/0"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

@@ -75,5 +75,7 @@ class Home:
             file.truncate(0)
             file.write(f"process {os.getpid()}\n")
             file.flush()
-            yield
-            file.truncate(0)
+            try:
+                yield
+            finally:
+                file.truncate(0)

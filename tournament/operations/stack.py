@@ -31,8 +31,9 @@ from tournament.operations.supervisor import ChildSpec, Supervisor
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 ANY_HOSTS = ("", "0.0.0.0", "::")  # noqa: S104 - compared, not bound
 BEAT_STAGE, WORKER_STAGE, WEB_STAGE, BROKER_STAGE = range(4)
-WORKER_STOP = ((signal.SIGTERM, 6.0), (signal.SIGQUIT, 3.0))
-"""A warm shutdown finishes the block of matches; a cold one gives the rest back to the queue."""
+GIVE_BACK_SECONDS = 3
+"""What a worker of this site may still finish when it is told to stop; then it gives its work back."""
+WORKER_STOP = ((signal.SIGTERM, GIVE_BACK_SECONDS + 5.0),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,7 @@ def running_stack(
             ARENA_BROKER_URL=broker.url(socket_path),
             ARENA_WORKER_SLOTS=str(slots or cores()),
             ARENA_ALLOWED_HOSTS=allowed_hosts(address),
+            ARENA_STOP_SECONDS=str(GIVE_BACK_SECONDS),
             ARENA_DEBUG="0",
         )
         migrate()
@@ -225,7 +227,7 @@ def children(
             WORKER_STAGE,
             stop=WORKER_STOP,
         ),
-        spec("beat", celery_command("beat", "--pidfile="), BEAT_STAGE),
+        spec("beat", celery_command("beat", "--pidfile=", "--loglevel", "WARNING"), BEAT_STAGE),
     )
 
 
@@ -255,7 +257,7 @@ def web_command(descriptor: int) -> list[str]:
         *("--worker-class", "gthread"),
         *("--workers", "2"),
         *("--threads", "8"),
-        *("--graceful-timeout", "4"),
+        *("--graceful-timeout", "2"),
         *("--log-level", "warning"),
         "--no-control-socket",
     ]

@@ -60,15 +60,12 @@ def run(home: Path, address: Address, console: Console, interruptions: Interrupt
     """Run the site. Raises KeyboardInterrupt when it is told to stop, OperationsError if it cannot run."""
     require_sandbox()
     console.say("Starting broker, workers and web server …")
-    try:
-        with running_stack(home, address, console.say, hurry=interruptions.is_urgent) as stack:
-            from tournament.operations.first_start import prepare_site
+    with running_stack(home, address, console.say, hurry=interruptions.is_urgent) as stack:
+        from tournament.operations.first_start import prepare_site
 
-            prepare_site(stack, console)
-            welcome(stack, address, console)
-            keep_going(stack, console)
-    finally:
-        console.say()
+        prepare_site(stack, console)
+        welcome(stack, address, console)
+        keep_going(stack, console)
 
 
 def welcome(stack: Stack, address: Address, console: Console) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -25,8 +26,6 @@ from tournament.store.states import StateT, Transitions
 
 MAX_ATTEMPTS = 5
 """After so many failures of our own, work waits for an operator."""
-STOP_GRACE_SECONDS = 30.0
-"""What a worker that was told to stop may still finish; later it gives its work back."""
 
 _JITTER = random.SystemRandom()
 
@@ -131,7 +130,7 @@ class Heartbeat:
 
     def __call__(self) -> None:
         """Show a sign of life."""
-        if self._stop_seconds() > STOP_GRACE_SECONDS:
+        if self._stop_seconds() > settings.ARENA_STOP_SECONDS:
             raise StoppedError("the worker was told to stop")
         if time.monotonic() - self._prolonged < self._seconds / 3:
             return

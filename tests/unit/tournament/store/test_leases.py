@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.conf import settings
 from django.db.models.functions import Now
 
 from tests.tournament_factories import make_player, submit
@@ -121,7 +122,7 @@ def test_heartbeat_of_a_lost_lease_ends_the_work(version):
 def test_heartbeat_ends_the_work_when_the_grace_of_a_stop_is_over(version):
     told = [0.0]
     beat = Heartbeat(BotVersion.objects.all(), claim(version), 30, lambda: told[0])
-    told[0] = leases.STOP_GRACE_SECONDS
+    told[0] = settings.ARENA_STOP_SECONDS
     beat()
     told[0] += 0.1
     with pytest.raises(StoppedError):
