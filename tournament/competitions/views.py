@@ -311,8 +311,10 @@ def _conditions(stage: Stage) -> list[tuple[str, str]]:
         ("A match is", spell_contest(contest)),
         (
             "Time control",
-            f"{control.name}: {control.game_cpu_ms / 1000:g} s of CPU time for a game and "
-            f"{control.action_cpu_ms} ms more for each action",
+            (
+                f"{control.name}: {control.game_cpu_ms / 1000:g} s of CPU time for a game and "
+                f"{control.action_cpu_ms} ms more for each action"
+            ),
         ),
         *(
             (name.replace("_", " ").capitalize(), _spell(value))

@@ -13,7 +13,14 @@ from engine.games import GAMES
 from engine.games.base import Game
 from engine.ratings import Member, Team
 from tournament.leaderboards.errors import LogError
-from tournament.leaderboards.models import EventKind, Rating, RatingEvent, RatingPool, RatingStep
+from tournament.leaderboards.models import (
+    EventKind,
+    PoolKind,
+    Rating,
+    RatingEvent,
+    RatingPool,
+    RatingStep,
+)
 from tournament.players.models import Bot, BotVersion
 from tournament.players.selectors import ancestors_of, version_ids
 

@@ -80,6 +80,8 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg] # generic for mypy
     )
 
     class Meta:
+        """Which fields."""
+
         model = Player
         fields = ("time_zone", "email")
 

@@ -145,6 +145,6 @@ def my_bots(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
-def robots(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 Django's signature
+def robots(request: HttpRequest) -> HttpResponse:
     """What crawlers may read: everything public but the API."""
     return HttpResponse(ROBOTS, content_type="text/plain; charset=utf-8")

@@ -88,6 +88,8 @@ class DrawnDeal:
     heading: str
     """What it shares with the deals beside it: its board, or its game."""
     title: str
+    seats: str
+    """Who sits where."""
     score: str
     """By side or seat; empty for the deal that a fault cut."""
     text: str
@@ -236,12 +238,13 @@ def drawn_deals(record: MatchRecord) -> Iterator[DrawnDeal]:
             for seat, entrant in enumerate(entry.seating)
         )
         if entry.board is None:
-            heading, title = f"Game {deal.game + 1}", f"Deal {deal.deal + 1}: {seats}"
+            heading, title = f"Game {deal.game + 1}", f"Deal {deal.deal + 1}"
         else:
-            heading, title = f"Board {entry.board + 1}", f"Rotation {entry.rotation + 1}: {seats}"
+            heading, title = f"Board {entry.board + 1}", f"Rotation {entry.rotation + 1}"
         yield DrawnDeal(
             heading=heading,
             title=title,
+            seats=seats,
             score="" if deal.score is None else " : ".join(map(str, deal.score)),
             text=found.game.draw(found.ruleset, deal.board, deal.actions).rstrip("\n"),
         )

@@ -46,10 +46,12 @@ def moment(context: Context, when: datetime | None, *, absent: str = "–") -> s
     zone = _zone_of(context)
     stamp = f"{utc:%Y-%m-%d %H:%M} UTC"
     if zone is None:
-        return format_html('<time datetime="{}" data-local>{}</time>', utc.isoformat(), stamp)
+        return format_html(
+            '<time class="nowrap" datetime="{}" data-local>{}</time>', utc.isoformat(), stamp
+        )
     local = when.astimezone(zone)
     return format_html(
-        '<time datetime="{}">{}</time> <small class="local-time">({})</small>',
+        '<time class="nowrap" datetime="{}">{}</time> <small class="local-time">({})</small>',
         utc.isoformat(),
         stamp,
         f"{local:%a %d %b, %H:%M} {local.tzname()}",
