@@ -9,13 +9,10 @@ never chance nodes. Both sides choose with the same method, `random.Random.choic
 
 from __future__ import annotations
 
-import random
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -23,9 +20,11 @@ from engine.cli.exits import ExitCode
 from engine.errors import UsageError
 
 if TYPE_CHECKING:
+    import random
+
     from engine.games.base import State
 
-Play = Callable[[random.Random], int]
+Play = Callable[["random.Random"], int]
 """Plays one deal with this random number generator and tells how many steps players made."""
 
 SEED = 20
@@ -33,8 +32,7 @@ SEED = 20
 WARM_UP_PLAYS = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contender:
+class Contender(NamedTuple):
     """One of ours against one of theirs."""
 
     name: str
@@ -47,8 +45,7 @@ class Contender:
     theirs: Play
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(NamedTuple):
     """What was measured: steps per CPU second of both sides (medians), and the ratios pair by pair."""
 
     name: str
@@ -83,6 +80,9 @@ def compare(
     clock: Callable[[], float] = time.process_time,
 ) -> Comparison:
     """Measure both sides in turns: A B A B …"""
+    import random
+    from statistics import median
+
     rngs = random.Random(SEED), random.Random(SEED)  # noqa: S311 - random play, no secret
     for play, rng in zip((contender.ours, contender.theirs), rngs, strict=True):
         for _ in range(WARM_UP_PLAYS):
@@ -98,10 +98,10 @@ def compare(
     return Comparison(
         name=contender.name,
         peer=contender.peer,
-        steps_per_second=statistics.median(ours for ours, _ in rates),
-        peer_steps_per_second=statistics.median(theirs for _, theirs in rates),
+        steps_per_second=median(ours for ours, _ in rates),
+        peer_steps_per_second=median(theirs for _, theirs in rates),
         ratios=ratios,
-        ratio=statistics.median(ratios),
+        ratio=median(ratios),
         goal=contender.goal,
     )
 
@@ -239,7 +239,7 @@ def _tell_as_json(comparisons: list[Comparison]) -> None:
 
     from engine.cli.output import print_json
 
-    rows = [{**asdict(row), "is_reached": row.is_reached} for row in comparisons]
+    rows = [{**row._asdict(), "is_reached": row.is_reached} for row in comparisons]
     print_json({"python": platform.python_version(), "comparisons": rows})
 
 

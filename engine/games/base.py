@@ -85,11 +85,15 @@ class State(ABC):
         """The game's Observation for the seat that has to act.
 
         `history`: the sides' scores in this game before this deal (empty: zeros).
+        Raises UsageError when the deal is over.
         """
 
     @abstractmethod
     def score(self) -> tuple[int, ...]:
-        """What the finished deal scores: by side in Eighty, by seat in Podkidnoe."""
+        """What the finished deal scores: by side in Eighty, by seat in Podkidnoe.
+
+        Raises UsageError before its end.
+        """
 
     @property
     @abstractmethod
@@ -121,7 +125,7 @@ class Game(ABC):
 
     @abstractmethod
     def seats(self, entrants: int) -> int:
-        """How many seats a match of so many entrants has."""
+        """How many seats a match of so many entrants has. Raises ContestError if so many cannot meet."""
 
     @abstractmethod
     def side_of(self, seat: int) -> int:
@@ -162,11 +166,11 @@ class Game(ABC):
 
     @abstractmethod
     def decode(self, code: int) -> Any:
-        """The typed action of a code."""
+        """The typed action of a code. Raises UsageError for a number that is no code."""
 
     @abstractmethod
     def encode(self, action: Any) -> int:
-        """The code of a typed action."""
+        """The code of a typed action. Raises UsageError for what is no action of the game."""
 
     @abstractmethod
     def parse_action(self, text: str) -> Any:

@@ -520,6 +520,8 @@ class EightyState(base.State):
 
     def observe(self, clock_ms: int, history: Sequence[int] = ()) -> Observation:
         """What the seat that has to act may know. `history`: the sides' scores before this deal."""
+        if self.seat < 0:
+            raise UsageError("the deal is over, so no seat has to act")
         return Observation(
             seat=self.seat,
             clock_ms=clock_ms,

@@ -395,6 +395,8 @@ class PodkidnoeState(base.State):
     def observe(self, clock_ms: int, history: Sequence[int] = ()) -> Observation:
         """What the seat that has to act may know. `history` says nothing here: a game is one deal."""
         del history
+        if self.seat < 0:
+            raise UsageError("the deal is over, so no seat has to act")
         return Observation(
             seat=self.seat,
             clock_ms=clock_ms,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import IllegalActionError
+from engine.errors import IllegalActionError, UsageError
 from engine.games import GAMES, get_game
 from engine.games.base import Board, Game
 from engine.games.eighty import EIGHTY
@@ -153,6 +153,32 @@ def test_observations_round_trip_through_json(deal):
 
 def decoded(value, type_):
     return msgspec.json.decode(msgspec.json.encode(value), type=type_)
+
+
+@pytest.mark.parametrize(("name", "seats"), TABLES)
+def test_nobody_observes_when_the_deal_is_over(name, seats):
+    game, rng = get_game(name), random.Random(1)
+    state = game.random_state(game.make_ruleset(), seats, rng)
+    while not state.is_over:
+        state.apply(rng.choice(state.legal()))
+    with pytest.raises(UsageError, match="over"):
+        state.observe(0)
+
+
+@pytest.mark.parametrize(("name", "seats"), TABLES)
+def test_random_deals_vary_in_hands_and_first_seat(name, seats):
+    game, rng = get_game(name), random.Random(1)
+    firsts, hands = set(), set()
+    for _ in range(100):
+        seen = game.random_state(game.make_ruleset(), seats, rng).observe(0)
+        firsts.add(seen.seat)
+        hands.add(seen.hand)
+    assert firsts == set(range(seats))
+    assert len(hands) == 100
+    again = game.random_state(game.make_ruleset(), seats, random.Random(1))
+    assert again.observe(0) == game.random_state(
+        game.make_ruleset(), seats, random.Random(1)
+    ).observe(0)
 
 
 @given(deals(names=("eighty",)))
