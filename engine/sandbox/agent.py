@@ -191,7 +191,10 @@ class SandboxAgent:
             raise InfrastructureError("the sandbox began with something else than its greeting")
         if parent_of(pid) != launched.process.parent_pid:
             raise InfrastructureError("the sandbox's greeting came from another process")
-        return _BotProcess(pid, launched.channel)
+        try:
+            return _BotProcess(pid, launched.channel)
+        except OSError as error:
+            raise InfrastructureError(f"the sandbox was ended from outside: {error}") from error
 
     def _tell(self, message: wire.Request) -> None:
         """Send; a channel that is closed or full is the bot's doing."""

@@ -79,7 +79,8 @@ class BubblewrapLauncher:
         engine_fd = _open_engine()
         try:
             inherited = Inherited(theirs.fileno(), log_fd, traceback_fd, engine_fd)
-            process = _spawn(bubblewrap_command(find_bubblewrap(), folder, inherited), inherited)
+            command = bubblewrap_command(find_bubblewrap(), str(Path(folder).absolute()), inherited)
+            process = _spawn(command, inherited)
         except BaseException:
             ours.close()
             os.close(log_fd)
