@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import re
 import sys
 import time
 import traceback
@@ -21,6 +22,7 @@ from typing import Any, Protocol
 import msgspec
 import pluggy
 
+from engine.errors import PluginError
 from engine.outcome import Termination, clean_detail
 from engine.plugins import BotSource
 from engine.sdk import PROJECT, Action, GameInfo, Strategy, hookspecs
@@ -39,6 +41,8 @@ __all__ = [
     "in_process_factory",
     "never",
 ]
+
+_TYPE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,60}")
 
 STARTING = "starting"
 CHOOSING = "choosing an action"
@@ -136,8 +140,8 @@ def crash_failure(error: BaseException, cpu_us: int, doing: str) -> Failure:
     """The failure of a bot that raised `error` while `doing` something."""
     if isinstance(error, MemoryError):
         return Failure(Termination.MEMORY, f"ran out of memory while {doing}", cpu_us)
-    detail = clean_detail(f"raised {type(error).__name__} while {doing}")
-    return Failure(Termination.CRASH, detail, cpu_us)
+    name = spell_type(type(error).__name__)
+    return Failure(Termination.CRASH, f"raised {name} while {doing}", cpu_us)
 
 
 def time_failure(cpu_us: int, limits: Limits, doing: str) -> Failure:
@@ -154,8 +158,14 @@ def answer_failure(answer: object, cpu_us: int) -> Failure:
     if isinstance(answer, Action):
         detail = clean_detail(f"chose {answer}, which is not legal here")
         return Failure(Termination.ILLEGAL_ACTION, detail, cpu_us)
-    detail = f"chose something of type {type(answer).__name__}, which is no action of the game"
-    return Failure(Termination.PROTOCOL, clean_detail(detail), cpu_us)
+    name = spell_type(type(answer).__name__)
+    detail = f"chose something of type {name}, which is no action of the game"
+    return Failure(Termination.PROTOCOL, detail, cpu_us)
+
+
+def spell_type(name: str) -> str:
+    """The name of a type if it looks like one: a bot may call its types anything."""
+    return name if _TYPE_NAME.fullmatch(name) else "something unnamed"
 
 
 class InProcessAgent:
@@ -238,7 +248,7 @@ class InProcessAgent:
         return answer_failure(answer, cpu_us)
 
     def _make_strategy(self) -> Any:
-        """The bot's strategy, or None. Raises whatever the bot raises, and TypeError for no plugin."""
+        """The bot's strategy, or None. Raises whatever the bot raises, and PluginError for no plugin."""
         module, _, attribute = self._source.entry_point.partition(":")
         plugin: Any = importlib.import_module(module)
         for name in filter(None, attribute.split(".")):
@@ -248,7 +258,7 @@ class InProcessAgent:
         manager.register(plugin)
         manager.check_pending()
         if not manager.hook.make_strategy.get_hookimpls():
-            raise TypeError(
+            raise PluginError(
                 f"{self._source.entry_point} implements no make_strategy: write a function of that "
                 "name and put @hookimpl above it"
             )
@@ -256,7 +266,7 @@ class InProcessAgent:
             game=self._game, ruleset=self._ruleset, players=self._players
         )
         if strategy is not None and not isinstance(strategy, Strategy):
-            raise TypeError(
+            raise PluginError(
                 f"make_strategy answered with {type(strategy).__name__}: "
                 "it must be a Strategy or None"
             )
@@ -328,20 +338,22 @@ class _PrivateModules:
         sys.modules.update(self._outside)
 
     def empty(self) -> None:
-        """Forget the modules."""
+        """Forget the modules, and what was seen in their folder."""
         self._own = {}
+        sys.path_importer_cache.pop(self._folder, None)
 
     def _named(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if f"{name}.".startswith(self._prefixes)]
 
 
 def _top_level_names(folder: str) -> set[str]:
-    """The names that an import finds in a folder first."""
-    return {
-        path.name.partition(".")[0]
-        for path in Path(folder).iterdir()
-        if path.suffix == ".py" or path.is_dir()
-    } - {"__pycache__"}
+    """The names that an import finds in a folder first. Raises PluginError if there is no such folder."""
+    try:
+        paths = list(Path(folder).iterdir())
+    except OSError as error:
+        raise PluginError(f"the bot's folder cannot be read: {error}") from error
+    names = {path.name.partition(".")[0] for path in paths if path.suffix == ".py" or path.is_dir()}
+    return names - {"__pycache__", ""}
 
 
 class _BotLog(io.TextIOBase):

@@ -79,12 +79,15 @@ class IllegalActionError(ArenaError):
 
 
 class RecordError(ArenaError):
-    """A match record that is not true; `place` is the path of the wrong value, e.g. ``games[0].score``."""
+    """A match record that is not true; `place` is the path of the wrong value, e.g. ``games[0].score``.
+
+    Both may quote a document from anywhere, so they are kept short and printable.
+    """
 
     def __init__(self, place: str, message: str) -> None:
-        super().__init__(f"{place}: {message}")
-        self.place = place
-        self.message = message
+        self.place = _quote(place, 120)
+        self.message = _quote(message, 500)
+        super().__init__(f"{self.place}: {self.message}")
 
 
 class SandboxUnavailableError(ArenaError):
@@ -97,3 +100,8 @@ class SandboxUnavailableError(ArenaError):
 
 class InfrastructureError(ArenaError):
     """Our own failure (a lost lease, a sandbox that did not start): no result, the match is played again."""
+
+
+def _quote(text: str, longest: int) -> str:
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[: longest + 1])
+    return line if len(line) <= longest else line[:longest] + "…"

@@ -212,7 +212,8 @@ class _Table:
         self.clocks_us[seat] -= answer.cpu_us
         self.spent_us[seat] += answer.cpu_us
         if isinstance(answer, Failure):
-            self.notes[seat] = _spell_fault(observation, self.seeds[seat])
+            where = f"match {self.spec.match_key}, deal {deal}, action {turn}"
+            self.notes[seat] = _spell_fault(where, observation, self.seeds[seat])
             raise _Faulted([self._fault(seat, answer)])
         return answer.index
 
@@ -398,11 +399,11 @@ class _Referee:
         return record
 
 
-def _spell_fault(observation: Any, random_seed: int) -> str:
+def _spell_fault(where: str, observation: Any, random_seed: int) -> str:
     """What a bot at fault had before it, for its owner to play it again."""
     fields = msgspec.structs.asdict(observation)
     lines = [f"{name}: {_spell(value)}" for name, value in fields.items()]
-    return "\n".join([f"random_seed: {random_seed}", *lines])
+    return "\n".join([where, f"random_seed: {random_seed}", *lines])
 
 
 def _spell(value: Any) -> str:

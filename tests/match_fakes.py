@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from engine.agents import AgentLog, BotSource, Declined, Failure, GameInfo, Limits, Reply
+from engine.games import get_game
 from engine.record import (
     BoardsContest,
     BotRef,
@@ -112,13 +113,16 @@ class FakeFactory:
 
     policies: dict[str, Policy]
     ready: dict[str, int | Declined | Failure] = field(default_factory=dict)
+    ready_from: int = 0
+    """The sitting from which on `ready` counts; before it all start well."""
+    seats: int = 1
     agents: list[FakeAgent] = field(default_factory=list)
     diary: list[str] = field(default_factory=list)
 
     def __call__(self, source: BotSource, **_: Any) -> FakeAgent:
-        agent = FakeAgent(
-            source.bot, self.policies[source.bot], self.ready.get(source.bot, 5), self.diary
-        )
+        counts = len(self.agents) // self.seats >= self.ready_from
+        ready = self.ready.get(source.bot, 5) if counts else 5
+        agent = FakeAgent(source.bot, self.policies[source.bot], ready, self.diary)
         self.agents.append(agent)
         return agent
 
@@ -172,12 +176,16 @@ def play(
     spec: MatchSpec,
     *policies: Policy,
     ready: dict[str, int | Declined | Failure] | None = None,
+    ready_from: int = 0,
     keep_alive: Callable[[], None] = lambda: None,
 ) -> tuple[PlayedMatch, FakeFactory]:
     """Play `spec`; the policies are given to the bots in their order, the last one to the rest too."""
     bots = list(dict.fromkeys(bot.bot for one in spec.entrants for bot in one.bots))
     chosen = policies or (at_random,)
     factory = FakeFactory(
-        {bot: chosen[min(i, len(chosen) - 1)] for i, bot in enumerate(bots)}, ready or {}
+        {bot: chosen[min(i, len(chosen) - 1)] for i, bot in enumerate(bots)},
+        ready or {},
+        ready_from,
+        get_game(spec.game).seats(len(spec.entrants)),
     )
     return play_match(spec, sources_of(spec), factory, keep_alive), factory

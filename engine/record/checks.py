@@ -22,7 +22,8 @@ BOT_NAME = re.compile(r"[a-z][a-z0-9_-]{1,31}")
 """A bot's name (use `fullmatch`): that of its entry point."""
 
 MOST_EXTRA_BOARDS = 10
-MOST_GAMES = 10_000
+MOST_BOARDS = 10_000
+MOST_GAMES = 1_000
 MOST_MILLISECONDS = 86_400_000
 
 _MATCH_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,119}")
@@ -90,7 +91,7 @@ def complaints(
 
 def _contest_complaints(contest: Contest) -> Iterator[Complaint]:
     if isinstance(contest, BoardsContest):
-        yield from _range_complaint("contest.boards", contest.boards, 1, MOST_GAMES)
+        yield from _range_complaint("contest.boards", contest.boards, 1, MOST_BOARDS)
         yield from _range_complaint(
             "contest.extra_boards", contest.extra_boards, 0, MOST_EXTRA_BOARDS
         )

@@ -20,6 +20,7 @@ from engine.agents import (
     Reply,
     in_process_factory,
 )
+from engine.errors import PluginError
 from engine.games import get_game
 from engine.outcome import Termination
 from engine.record import BoardsContest, GamesContest, replay
@@ -129,6 +130,8 @@ def test_an_entry_point_may_name_an_attribute(tmp_path):
         ("    return [0] * 10**18", "memory", "ran out of memory while choosing an action"),
         ("    raise SystemExit(3)", "crash", "raised SystemExit while choosing an action"),
         ("    import no_such_module", "crash", "raised ModuleNotFoundError while choosing an action"),
+        ("    raise type('', (Exception,), {})", "crash",
+         "raised something unnamed while choosing an action"),
         ("    return None", "protocol", "chose something of type NoneType, which is no action of the game"),
         ("    return 0", "protocol", "chose something of type int, which is no action of the game"),
         ("    return str(observation.legal[0])", "protocol",
@@ -154,13 +157,13 @@ def test_what_a_bot_does_wrong_is_a_failure_in_one_line(tmp_path, body, kind, de
         ("1 +", "raised SyntaxError while starting"),
         ("import no_such_module", "raised ModuleNotFoundError while starting"),
         ("raise SystemExit", "raised SystemExit while starting"),
-        ("x = 1", "raised TypeError while starting"),  # no hook at all
+        ("x = 1", "raised PluginError while starting"),  # no hook at all
         ("from engine.sdk import hookimpl\n@hookimpl\ndef make_strategy(colour): ...\n",
          "raised PluginValidationError while starting"),  # the hook has no such argument
         ("from engine.sdk import hookimpl\n@hookimpl\ndef another(game): ...\n",
          "raised PluginValidationError while starting"),  # there is no such hook
         ("from engine.sdk import hookimpl\n@hookimpl\ndef make_strategy(game): return 1\n",
-         "raised TypeError while starting"),  # that is no strategy
+         "raised PluginError while starting"),  # that is no strategy
     ],
 )  # fmt: skip
 def test_a_bot_that_cannot_start_has_crashed(tmp_path, text, detail):
@@ -174,6 +177,17 @@ def test_a_module_that_is_not_there_is_a_crash_and_the_log_says_which(tmp_path):
     agent = make_agent(source_at(tmp_path, "absent"))
     assert isinstance(agent.wait_ready(AMPLE), Failure)
     assert "absent" in agent.close().traceback
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(PluginError, match="folder"):
+        make_agent(source_at(tmp_path / "absent"))
+
+
+def test_a_bot_that_is_changed_is_read_anew(tmp_path):
+    assert isinstance(first_answer(write_bot(tmp_path, LAST)), Reply)
+    changed = first_answer(write_bot(tmp_path, LAST.replace("observation.legal[-1]", "'-1'")))
+    assert isinstance(changed, Failure)
 
 
 def test_a_bot_may_decline(tmp_path):

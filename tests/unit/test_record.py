@@ -6,6 +6,7 @@ import copy
 import hashlib
 import json
 import re
+from pathlib import Path
 
 import jsonschema
 import msgspec
@@ -245,6 +246,20 @@ def test_a_field_that_stands_twice_is_refused():
         decode_record(data.replace(b'"rotation":0', b'"rotation":1,"rotation":0', 1))
 
 
+def test_a_refusal_quotes_a_document_shortly_and_printably():
+    doc = document("eighty-boards")
+    doc["\x1b[31m" * 1000] = 1
+    with pytest.raises(RecordError) as refused:
+        decode(doc)
+    doc = document("eighty-boards")
+    doc["games"][0]["deals"][0]["actions"][0] = "0 \x07" + "x" * 10_000
+    with pytest.raises(RecordError) as false:
+        replay(decode(doc))
+    for error in (refused.value, false.value):
+        assert str(error).isprintable()
+        assert len(str(error)) < 700
+
+
 # --- keys ----------------------------------------------------------------------------------------------
 
 
@@ -283,6 +298,42 @@ def test_a_record_may_keep_its_keys_to_itself():
     shown = play(spec_of("eighty", GamesContest(1)))[0].record
     assert {deal.key for game in hidden.games for deal in game.deals} == {None}
     assert hidden.digest == shown.digest
+
+
+# --- the page about it -------------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "record.md").read_text("utf-8")
+
+
+def test_the_page_names_every_field():
+    def names(schema) -> set[str]:
+        found = set()
+        for part in schema.values() if isinstance(schema, dict) else schema:
+            if isinstance(part, dict | list):
+                found |= names(part)
+        return found | set(schema.get("properties", {}) if isinstance(schema, dict) else {})
+
+    schema = record_schema()
+    del schema["$defs"]["ruleset_eighty"]  # its options stand in the page of the rules
+    assert {name for name in names(schema) if not re.search(rf"\b{name}\b", PAGE)} == set()
+
+
+@pytest.mark.parametrize("name", ["eighty-boards", "podkidnoe-4-fault"])
+def test_the_pages_own_program_agrees_with_the_digest(name, tmp_path, monkeypatch):
+    program = (
+        PAGE.partition("```python\n")[2].partition("```")[0].replace("json.load(open", "read(open")
+    )
+    monkeypatch.chdir(tmp_path)
+    Path("match.json").write_bytes((FOLDER / f"{name}.json").read_bytes())
+
+    def read(file):
+        with file:
+            return json.load(file)
+
+    exec(program, {"read": read})
+    Path("match.json").write_text(json.dumps(document(name) | {"digest": "sha256:0"}))
+    with pytest.raises(AssertionError):
+        exec(program, {"read": read})
 
 
 # --- the schema ------------------------------------------------------------------------------------------

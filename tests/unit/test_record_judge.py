@@ -173,9 +173,9 @@ def matches(draw):
             draw(st.integers(0, 3)), draw(st.integers(0, 2)), Failure(Termination(kind), "failed")
         )
     ready: Any = {}
-    if draw(st.integers(0, 7)) == 0:
+    if draw(st.integers(0, 4)) == 0:
         ready["beta"] = Failure(Termination.CRASH, "failed to start")
-    return spec, play(spec, *policies, ready=ready)[0]
+    return spec, play(spec, *policies, ready=ready, ready_from=draw(st.integers(0, 4)))[0]
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])

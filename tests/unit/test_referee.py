@@ -227,6 +227,25 @@ def test_everybody_who_fails_to_start_is_named_whoever_was_first():
     replay(match.record)
 
 
+@pytest.mark.parametrize(
+    ("spec", "sitting", "games"),
+    [
+        (spec_of("eighty", BoardsContest(2)), 1, [(0, 0), (1, 0)]),  # a rotation
+        (spec_of("eighty", BoardsContest(1, 2)), 3, [(0, 0), (0, 1), (1, 0)]),  # of an extra board
+        (spec_of("podkidnoe", GamesContest(4)), 2, [(None, 0), (None, 1)]),  # a game
+    ],
+    ids=["rotation", "extra board", "game"],
+)
+def test_who_fails_to_start_later_leaves_what_was_finished(spec, sitting, games):
+    match, factory = play(spec, last_legal, ready={"beta": SLOW, "alpha": SLOW}, ready_from=sitting)
+    assert games_of(match) == games
+    assert all(deal.score is not None for game in match.record.games for deal in game.deals)
+    assert match.record.outcome.places == (1, 1)
+    assert {log.sitting for log in match.logs} == set(range(sitting + 1))
+    assert all(agent.is_closed for agent in factory.agents)
+    replay(match.record)
+
+
 def test_who_does_not_play_this_is_at_fault():
     match, _ = play(spec_of(), ready={"alpha": Declined(3)})
     fault = match.record.outcome.faults[0]
@@ -274,6 +293,7 @@ def test_the_owner_of_the_fault_sees_what_the_bot_saw_and_others_do_not():
     match, factory = play(spec_of("podkidnoe"), fails_at(0, CRASH), at_random)
     notes = {log.seat: log.fault for log in match.logs}
     assert f"random_seed: {factory.agents[0].infos[0].random_seed}" in notes[0]
+    assert notes[0].startswith("match M1, deal 0, action ")
     assert "hand: [" in notes[0]
     assert "legal: [" in notes[0]
     assert notes[1] == ""
