@@ -265,13 +265,17 @@ def _consequences(mode: int, led: int) -> tuple[int, list[int]]:
 
 _POINTS: Final = [_count(tile) for tile in _KINDS]
 _LEAD: Final = [[_consequences(mode, _led_suit(mode, tile)) for tile in _KINDS] for mode in _MODES]
-_LOW_PLAYS: Final = [[k for k in range(11) if mask >> k & 1] for mask in range(1 << 11)]
-_HIGH_PLAYS: Final = [[k + 11 for k in range(10) if mask >> k & 1] for mask in range(1 << 10)]
+_LOW_KINDS: Final = [[k for k in range(11) if mask >> k & 1] for mask in range(1 << 11)]
+_HIGH_KINDS: Final = [[k + 11 for k in range(10) if mask >> k & 1] for mask in range(1 << 10)]
 _LEFT_OF: Final = (1, 2, 3, 0)
 _LEFT_OF_WITHOUT: Final = tuple(
     tuple((s + 2) % 4 if (s + 1) % 4 == out else (s + 1) % 4 for s in range(4)) for out in range(4)
 )
 """The next seat when one sits out."""
+
+
+def _kinds_in(mask: int) -> list[int]:
+    return _LOW_KINDS[mask & 2047] + _HIGH_KINDS[mask >> 11]
 
 
 @functools.cache
@@ -287,6 +291,7 @@ class EightyState(base.State):
         "_best",
         "_bid",
         "_bidder",
+        "_call_values",
         "_calls",
         "_follow",
         "_hands",
@@ -317,6 +322,7 @@ class EightyState(base.State):
         self.shaker = shaker
         self.seat = _LEFT_OF[shaker]
         self._calls: list[int] = []
+        self._call_values: list[Call] = []
         self._bidder = -1
         self._bid = ruleset.min_bid - 1  # what the next bid has to beat
         self._is_nello = False
@@ -340,7 +346,7 @@ class EightyState(base.State):
         """The codes of the legal actions, ascending; empty when the deal is over."""
         mask = self._allowed
         if mask <= _ONE_EACH:
-            return _LOW_PLAYS[mask & 2047] + _HIGH_PLAYS[mask >> 11]
+            return _LOW_KINDS[mask & 2047] + _HIGH_KINDS[mask >> 11]
         return list(_codes_in(mask))
 
     def apply(self, code: int) -> None:
@@ -465,11 +471,11 @@ class EightyState(base.State):
     @property
     def calls(self) -> tuple[Call, ...]:
         """The auction so far."""
-        first = self.shaker + 1
-        return tuple(
-            Call((first + turn) % SEATS, _ACTION_OF[code])  # type: ignore[arg-type]
-            for turn, code in enumerate(self._calls)
-        )
+        made = self._call_values
+        for turn in range(len(made), len(self._calls)):
+            action = _ACTION_OF[self._calls[turn]]
+            made.append(Call((self.shaker + 1 + turn) % SEATS, action))  # type: ignore[arg-type]
+        return tuple(made)
 
     @property
     def tricks(self) -> tuple[Trick, ...]:
@@ -551,17 +557,20 @@ def _pack(tiles: Iterable[Tile]) -> int:
 
 
 _HIGH_TO_LOW: Final = sorted(range(len(_KINDS)), key=lambda kind: _KINDS[kind], reverse=True)
+_NUMBERS_HIGH_TO_LOW: Final = [2 * kind + twin for kind in _HIGH_TO_LOW for twin in (0, 1)]
+_PLACE_OF: Final = [_NUMBERS_HIGH_TO_LOW.index(number) for number in range(2 * len(_KINDS))]
+_TILE_IN: Final = [_KINDS[number // 2] for number in _NUMBERS_HIGH_TO_LOW]
+
+
+def _tiles_at(numbers: Iterable[int]) -> tuple[Tile, ...]:
+    """Tiles by their numbers in the full set, where twins are adjacent; from high to low."""
+    return tuple([_TILE_IN[place] for place in sorted([_PLACE_OF[n] for n in numbers])])
 
 
 def _unpack(hand: int) -> tuple[Tile, ...]:
     """The tiles of a hand, high to low."""
-    tiles = []
-    for kind in _HIGH_TO_LOW:
-        if hand >> kind & 1:
-            tiles.append(_KINDS[kind])
-            if hand >> (kind + _TWIN_SHIFT) & 1:
-                tiles.append(_KINDS[kind])
-    return tuple(tiles)
+    kinds = _kinds_in(hand & _ONE_EACH) + _kinds_in(hand >> _TWIN_SHIFT)
+    return _tiles_at([2 * kind for kind in kinds])
 
 
 class Eighty(base.Game):
@@ -727,16 +736,6 @@ class Eighty(base.Game):
 
 
 EIGHTY: Final = Eighty()
-
-
-_NUMBERS_HIGH_TO_LOW: Final = [2 * kind + twin for kind in _HIGH_TO_LOW for twin in (0, 1)]
-_PLACE_OF: Final = [_NUMBERS_HIGH_TO_LOW.index(number) for number in range(2 * len(_KINDS))]
-_TILE_IN: Final = [_KINDS[number // 2] for number in _NUMBERS_HIGH_TO_LOW]
-
-
-def _tiles_at(numbers: list[int]) -> tuple[Tile, ...]:
-    """Tiles by their numbers in the full set, where twins are adjacent; from high to low."""
-    return tuple([_TILE_IN[place] for place in sorted([_PLACE_OF[n] for n in numbers])])
 
 
 _NUMBER_BITS: Final = [1 << kind + twin * _TWIN_SHIFT for kind in _HIGH_TO_LOW for twin in (0, 1)]

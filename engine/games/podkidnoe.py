@@ -424,12 +424,19 @@ def _pack(tiles: Iterable[Tile]) -> int:
     return sum([1 << _KIND_OF[tile] for tile in tiles])
 
 
-_HIGH_TO_LOW: Final = sorted(range(len(_KINDS)), key=lambda kind: _KINDS[kind], reverse=True)
+_TILE_IN: Final = high_to_low(_KINDS)
+_PLACE_OF: Final = [_TILE_IN.index(tile) for tile in _KINDS]
+"""By kind, its place from high to low."""
 
 
 def _unpack(hand: int) -> tuple[Tile, ...]:
     """The tiles of a hand, high to low."""
-    return tuple([_KINDS[kind] for kind in _HIGH_TO_LOW if hand >> kind & 1])
+    places = []
+    while hand:
+        lowest = hand & -hand
+        places.append(_PLACE_OF[lowest.bit_length() - 1])
+        hand ^= lowest
+    return tuple([_TILE_IN[place] for place in sorted(places)])
 
 
 class Podkidnoe(base.Game):
