@@ -120,7 +120,11 @@ def command(
         bool, typer.Option("--json", help="Answer with one JSON object on stdout.")
     ] = False,
 ) -> None:
-    """Measure how fast the games play, against OpenSpiel in the same run."""
+    """Measure how fast the games play, against OpenSpiel in the same run.
+
+    Played are freshly shuffled deals, at random to their end, on one core. The shuffle's time is
+    included on both sides; only the steps of players are counted. Needs the group `bench`.
+    """
     code = run(pairs=pairs, cpu_seconds=cpu_seconds, strict=strict, as_json=as_json)
     if code:
         raise typer.Exit(code)
@@ -218,7 +222,7 @@ def _import_openspiel() -> Any:
     except ImportError as error:
         raise UsageError(
             "the peers of this benchmark are not installed; "
-            f"run: {sys.executable} -m pip install 'domino-arena[bench]'"
+            f"run: {sys.executable} -m pip install 'domino-arena[bench]' (in a checkout: '.[bench]')"
         ) from error
     return pyspiel
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,9 +12,9 @@ import msgspec
 from engine.cli.output import Signed, print_table, say
 from engine.games import get_game
 from engine.outcome import Termination
-from engine.record import BoardsContest, BotRef, MatchRecord
+from engine.record import BoardsContest, BotRef, MatchRecord, replay
 from engine.record.contest import by_entrant
-from engine.statistics import Comparison, Elo, Estimate, compare_sets
+from engine.statistics import Comparison, Elo, EntrantSummary, Estimate, compare_sets, estimate
 
 if TYPE_CHECKING:
     from engine.cli.play import LocalMatch
@@ -41,7 +42,7 @@ def describe_match(match: LocalMatch) -> dict[str, object]:
     """The JSON object of `arena play --json`; its keys are those of the page "The command line"."""
     record = match.played.record
     sets = scores_of_sets(record)
-    compared = compare_sets(sets) if sets else None
+    compared = compare(record, sets) if sets else None
     return {
         "game": record.game,
         "ruleset": record.ruleset,
@@ -72,7 +73,7 @@ def print_match(match: LocalMatch) -> None:
         f"{match.seconds:.1f} s" + ("" if match.is_sandboxed else ", not sandboxed")
     )
     if record.outcome.termination is Termination.COMPLETED:
-        _print_result(record, compare_sets(sets))
+        _print_result(record, sets)
     else:
         for line in _fault_lines(match):
             say(line)
@@ -90,6 +91,34 @@ def scores_of_sets(record: MatchRecord) -> list[list[tuple[int, ...]]]:
             sets.setdefault(entry.board if has_boards else number, []).append(play)
     plays = len(record.entrants) if has_boards else 1
     return [mirrored for mirrored in sets.values() if len(mirrored) == plays]
+
+
+def compare(record: MatchRecord, sets: Sequence[Sequence[tuple[int, ...]]]) -> Comparison:
+    """What the finished sets say of the entrants; who won a game of a games match, its rules say."""
+    by_points = compare_sets(sets)
+    if isinstance(record.contest, BoardsContest):
+        return by_points
+    by_places = compare_sets(_ranks_of_games(record))
+    summaries = zip(by_points.entrants, by_places.entrants, strict=True)
+    return msgspec.structs.replace(
+        by_places, entrants=tuple(EntrantSummary(p.points, r.score) for p, r in summaries)
+    )
+
+
+def _ranks_of_games(record: MatchRecord) -> list[list[tuple[int, ...]]]:
+    """By entrant and finished game, a number that is the higher the better its place in it."""
+    found = replay(record)
+    ranks = []
+    for number, entry in enumerate(record.games):
+        *_, last = (deal for deal in found.deals if deal.game == number)
+        state = found.game.start(found.ruleset, last.board)
+        for _, action in last.actions:
+            state.apply(found.game.encode(action))
+        places = found.game.game_places(found.ruleset, entry.score, len(entry.deals), state)
+        if places is not None:
+            by_side = [-place for place in places]
+            ranks.append([by_entrant(found.game, entry.seating, by_side)])
+    return ranks
 
 
 def entrant_results(record: MatchRecord, compared: Comparison | None) -> list[EntrantResult]:
@@ -138,8 +167,9 @@ def printable(text: str) -> str:
     )
 
 
-def _print_result(record: MatchRecord, compared: Comparison) -> None:
+def _print_result(record: MatchRecord, sets: Sequence[Sequence[tuple[int, ...]]]) -> None:
     unit = _unit(record)
+    compared = compare(record, sets)
     rows = sorted(entrant_results(record, compared), key=lambda result: result.place)
     print_table(
         ("place", "entrant", "version", "points", f"points a {unit}", "score"),
@@ -148,7 +178,7 @@ def _print_result(record: MatchRecord, compared: Comparison) -> None:
     if compared.elo is not None:
         first, other = record.entrants
         say(f"Elo of {first.name} over {other.name}: {spell_elo(compared.elo)}")
-    say(_conclusion(rows, unit))
+    say(_conclusion(record, rows, sets))
 
 
 def _row(result: EntrantResult) -> tuple[object, ...]:
@@ -181,16 +211,37 @@ def spell_elo(elo: Elo) -> str:
     return f"{value} ({low} to {high})"
 
 
-def _conclusion(rows: Sequence[EntrantResult], unit: str) -> str:
-    """What the interval allows to say."""
-    best = rows[0]
-    if best.place == rows[1].place:
+def _conclusion(
+    record: MatchRecord,
+    rows: Sequence[EntrantResult],
+    sets: Sequence[Sequence[tuple[int, ...]]],
+) -> str:
+    """Who won, and whether the lead over the second is more than chance."""
+    best, second = rows[:2]
+    if best.place == second.place:
         return "No winner: the first place is shared."
-    if best.mean_points is None or best.mean_points.low is None:
-        return f"{best.name} won; one {unit} says little: play more."
-    if best.mean_points.low > 0:
-        return f"{best.name} won, beyond chance: the interval of its points lies above 0 (95 %)."
-    return f"{best.name} won, but the interval of its points holds 0: play more {unit}s to be sure."
+    unit, measure = _unit(record), "points"
+    if not isinstance(record.contest, BoardsContest):
+        sets, measure = _ranks_of_games(record), "places"
+    lead = _lead(record, best.name, second.name, sets)
+    spelled = (
+        f"{best.name} won: its lead over {second.name}, "
+        f"{spell_estimate(lead, '+.2f')} {measure} a {unit},"
+    )
+    if lead.low is None:
+        return f"{spelled} says little after one {unit}: play more."
+    if lead.low > 0:
+        return f"{spelled} is beyond chance (95 %)."
+    return f"{spelled} may be chance (95 %): play more {unit}s."
+
+
+def _lead(
+    record: MatchRecord, best: str, second: str, sets: Sequence[Sequence[tuple[int, ...]]]
+) -> Estimate:
+    """How much more a play the one has than the other, by sets."""
+    names = [entrant.name for entrant in record.entrants]
+    one, other = names.index(best), names.index(second)
+    return estimate([fmean(play[one] - play[other] for play in mirrored) for mirrored in sets])
 
 
 def _unit(record: MatchRecord) -> str:

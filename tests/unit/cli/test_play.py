@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import re
+from pathlib import Path
 
 import pytest
 
@@ -162,6 +163,25 @@ def test_best_of_plays_whole_games(arena):
     found = play(arena, *arguments, "--json").json
     assert found["contest"] == {"kind": "games", "best_of": 3}
     assert 2 <= found["sets"] <= 3
+    assert found["elo"] == {"value": None, "low": None, "high": None}  # it won both
+
+
+def test_winner_of_a_game_is_who_the_rules_name(arena):
+    """In Eighty the bidders win if both sides reach the target at once, even with fewer points."""
+    arguments = ["greedy", "bold", "--game", "eighty", "--best-of", 41, "--rule", "target=90"]
+    found = play(arena, *arguments, "--seed", "upsets", "--records", "here", "--json").json
+    record = json.loads(Path(found["records"][0]).read_text())
+    won, upsets = 0, 0
+    for game in record["games"]:
+        side = game["score"].index(max(game["score"]))
+        if min(game["score"]) >= 90:
+            calls = [action for action in game["deals"][-1]["actions"] if " bid " in action]
+            bidders = int(calls[-1][0]) % 2
+            upsets += bidders != side
+            side = bidders
+        won += game["seating"][side] == 0
+    assert upsets > 0
+    assert found["entrants"][0]["score"]["mean"] * len(record["games"]) == pytest.approx(won)
 
 
 def test_table_names_the_winner_and_how_sure_it_is(arena):
@@ -175,7 +195,8 @@ def test_table_names_the_winner_and_how_sure_it_is(arena):
     assert loser.split()[:2] == ["2", "random"]
     assert "±" in winner
     assert elo.startswith("Elo of random over greedy: -")
-    assert conclusion.startswith("greedy won, beyond chance")
+    assert conclusion.startswith("greedy won: its lead over random, +")
+    assert conclusion.endswith(" points a board, is beyond chance (95 %).")
 
 
 def test_installed_bots_fault_ends_the_match_and_shows_its_log(arena, install_plugin):
