@@ -121,6 +121,22 @@ def test_what_is_forced_is_recorded_but_not_asked():
     assert all(len(o.legal) > 1 for agent in factory.agents for o in agent.asked)
 
 
+@pytest.mark.parametrize("game", ["eighty", "podkidnoe"])
+def test_what_an_agent_chose_is_what_is_recorded(game):
+    chosen = []
+
+    def noting(agent, observation, legal) -> int:
+        index = at_random(agent, observation, legal)
+        chosen.append(f"{observation.seat} {legal[index]}")
+        return index
+
+    match, _ = play(spec_of(game, GamesContest(1)), noting)
+    actions = [action for deal in match.record.games[0].deals for action in deal.actions]
+    recorded = iter(actions)
+    assert all(choice in recorded for choice in chosen), "in this order"
+    assert len(chosen) > len(actions) / 3
+
+
 CONTROL = TimeControl("own", start_cpu_ms=3, game_cpu_ms=100, action_cpu_ms=10, action_wall_ms=77)
 
 
