@@ -263,10 +263,14 @@ def _consequences(mode: int, led: int) -> tuple[int, list[int]]:
     return follow, [_strength(mode, led, tile) for tile in _KINDS]
 
 
+# Tables, made from the rules above.
+
 _POINTS: Final = [_count(tile) for tile in _KINDS]
 _LEAD: Final = [[_consequences(mode, _led_suit(mode, tile)) for tile in _KINDS] for mode in _MODES]
+"""By mode and led kind: the mask of the kinds that follow, and each kind's strength."""
 _LOW_KINDS: Final = [[k for k in range(11) if mask >> k & 1] for mask in range(1 << 11)]
 _HIGH_KINDS: Final = [[k + 11 for k in range(10) if mask >> k & 1] for mask in range(1 << 10)]
+"""The kinds in the low eleven bits of a mask, and in the ten above."""
 _LEFT_OF: Final = (1, 2, 3, 0)
 _LEFT_OF_WITHOUT: Final = tuple(
     tuple((s + 2) % 4 if (s + 1) % 4 == out else (s + 1) % 4 for s in range(4)) for out in range(4)
