@@ -40,6 +40,7 @@ __all__ = [
     "Reply",
     "in_process_factory",
     "never",
+    "spell_type",
 ]
 
 _TYPE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,60}")

@@ -248,11 +248,11 @@ class SandboxAgent:
             case wire.Crashed(out_of_memory=True):
                 return Failure(Termination.MEMORY, f"ran out of memory while {doing}", cpu_us)
             case wire.Crashed(error=error):
-                return Failure(Termination.CRASH, f"raised {_name(error)} while {doing}", cpu_us)
+                return Failure(Termination.CRASH, f"raised {spell_type(error)} while {doing}", cpu_us)
             case wire.Illegal(turn=self._turn, action=action):
                 return Failure(Termination.ILLEGAL_ACTION, f"chose {_notation(action)}", cpu_us)
             case wire.Nonsense(turn=self._turn, kind=kind):
-                detail = f"chose something of type {_name(kind)}, which is no action of the game"
+                detail = f"chose something of type {spell_type(kind)}, which is no action of the game"
                 return Failure(Termination.PROTOCOL, detail, cpu_us)
             case _:
                 return Failure(Termination.PROTOCOL, f"sent a wrong message while {doing}", cpu_us)
@@ -356,11 +356,6 @@ def _explain(status: int) -> str:
         return f"status {status}, {signal.Signals(status - 128).name}"
     except ValueError:
         return f"status {status}"
-
-
-def _name(text: str) -> str:
-    """The name of a type, if it looks like one."""
-    return text if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]{0,60}", text) else "something unnamed"
 
 
 def _notation(text: str) -> str:
