@@ -168,13 +168,13 @@ def test_best_of_plays_whole_games(arena):
 
 def test_winner_of_a_game_is_who_the_rules_name(arena):
     """In Eighty the bidders win if both sides reach the target at once, even with fewer points."""
-    arguments = ["greedy", "bold", "--game", "eighty", "--best-of", 41, "--rule", "target=90"]
+    arguments = ["greedy", "cautious", "--game", "eighty", "--best-of", 41, "--rule", "target=110"]
     found = play(arena, *arguments, "--seed", "upsets", "--records", "here", "--json").json
     record = json.loads(Path(found["records"][0]).read_text())
     won, upsets = 0, 0
     for game in record["games"]:
         side = game["score"].index(max(game["score"]))
-        if min(game["score"]) >= 90:
+        if min(game["score"]) >= 110:
             calls = [action for action in game["deals"][-1]["actions"] if " bid " in action]
             bidders = int(calls[-1][0]) % 2
             upsets += bidders != side
