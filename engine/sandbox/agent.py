@@ -23,6 +23,7 @@ from engine.agents import (
     Limits,
     Reply,
     never,
+    spell_type,
     time_failure,
 )
 from engine.errors import InfrastructureError
@@ -248,11 +249,15 @@ class SandboxAgent:
             case wire.Crashed(out_of_memory=True):
                 return Failure(Termination.MEMORY, f"ran out of memory while {doing}", cpu_us)
             case wire.Crashed(error=error):
-                return Failure(Termination.CRASH, f"raised {spell_type(error)} while {doing}", cpu_us)
+                return Failure(
+                    Termination.CRASH, f"raised {spell_type(error)} while {doing}", cpu_us
+                )
             case wire.Illegal(turn=self._turn, action=action):
                 return Failure(Termination.ILLEGAL_ACTION, f"chose {_notation(action)}", cpu_us)
             case wire.Nonsense(turn=self._turn, kind=kind):
-                detail = f"chose something of type {spell_type(kind)}, which is no action of the game"
+                detail = (
+                    f"chose something of type {spell_type(kind)}, which is no action of the game"
+                )
                 return Failure(Termination.PROTOCOL, detail, cpu_us)
             case _:
                 return Failure(Termination.PROTOCOL, f"sent a wrong message while {doing}", cpu_us)
