@@ -266,7 +266,7 @@ def test_game_ends_with_the_turn_that_empties_a_hand_if_the_ruleset_says_so():
     assert state.score() == (1, 0, 0)
 
 
-def test_topped_up_seat_that_lays_nothing_may_have_emptied_it_in_the_same_circuit():
+def test_game_goes_on_with_all_hands_empty_while_the_reserve_can_fill_them():
     state = podkidnoe_with(
         ["4-3", "3-2"], "4-0", "5-5 6-6 1-1", "lay 4-3, end, lay 3-2, end", empty_hand="top_up"
     )
@@ -373,6 +373,23 @@ def test_observation_tells_the_whole_public_story():
     )
     assert (seen.draws, seen.lays) == (1, 0)
     assert (seen.circuit, seen.circuit_place, seen.circuit_is_quiet) == (0, 2, False)
+
+
+@pytest.mark.parametrize(
+    ("actions", "quiet"),
+    [
+        ("", True),  # nothing done yet
+        ("pass", True),  # a pass is quiet
+        ("draw", False),  # the seat's own draw counts at once
+        ("lay 4-3", False),  # so does its lay
+        ("draw, end", False),  # and that of an earlier seat
+        ("lay 4-3, end, pass, pass", True),  # each circuit begins anew
+    ],
+)
+def test_observation_tells_whether_the_circuit_was_quiet_so_far(actions, quiet):
+    hands = ["4-3 4-1 1-1", "2-1 2-2", "6-5 3-2"]
+    state = podkidnoe_with(hands, "4-0", "1-0 2-0 3-3", actions)
+    assert state.observe(0).circuit_is_quiet is quiet
 
 
 def test_lays_of_the_turn_are_counted():
