@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
 
-from tournament.competitions.models import Entrant, Tournament
+from engine.formats import FORMATS, FormatOption
+from engine.games import GAMES
+from engine.games.base import Option
+from engine.sdk.timecontrol import TIME_CONTROLS
+from tournament.competitions.models import Entrant, Match, PublishPolicy, Tournament
+from tournament.competitions.services import Plan, check_plan
 from tournament.leaderboards.models import PoolKind
+from tournament.players.forms import ReasonForm
 from tournament.players.models import Bot, Player
+from tournament.store.clock import read_clock
 
 
 class EnterForm(forms.Form):
@@ -48,3 +56,198 @@ class EntrantForm(forms.Form):
         super().__init__(*args, **kwargs)
         own = Entrant.objects.filter(tournament=tournament, bots__bot__owner=player).distinct()
         self.fields["entrant"].queryset = own  # type: ignore[attr-defined]
+
+
+class DisqualifyForm(ReasonForm):
+    """Why an entrant is taken out, and whether what it played still counts."""
+
+    void_played = forms.BooleanField(
+        label="Let what it has played count for nothing, in standings and ratings",
+        required=False,
+    )
+
+
+class ForfeitForm(ReasonForm):
+    """Against whom a match is decided, and why."""
+
+    offenders = forms.ModelMultipleChoiceField(
+        Entrant.objects.none(),
+        label="Decide it against",
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def __init__(self, *args: Any, matches: Sequence[Match], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["offenders"].queryset = Entrant.objects.filter(  # type: ignore[attr-defined]
+            pairings__pairing__match__in=matches
+        ).order_by("pairings__index")
+
+
+def option_field_name(owner: str, option: str) -> str:
+    """The name of the field for an option of a game or a format."""
+    return f"{owner}-{option}"
+
+
+def _spell(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    words = {True: "true", False: "false", None: "null"}
+    return words[value] if value is None or isinstance(value, bool) else str(value)
+
+
+def _option_field(option: Option | FormatOption) -> forms.Field:
+    """A field for an option, empty for its default; the service reads and judges the text."""
+    label = option.name.replace("_", " ").capitalize()
+    usual = f"as usual: {_spell(option.default)}"
+    is_list = isinstance(option, FormatOption) and option.is_list
+    if option.choices and not is_list:
+        choices = [("", usual), *((_spell(each), _spell(each)) for each in option.choices)]
+        return forms.ChoiceField(
+            label=label, required=False, choices=choices, help_text=option.doc.capitalize()
+        )
+    listing = f" Several of: {', '.join(map(_spell, option.choices))}." if is_list else ""
+    return forms.CharField(
+        label=label,
+        required=False,
+        max_length=400,
+        help_text=f"{option.doc.capitalize()}{listing} Empty: {usual}",
+    )
+
+
+def option_fields() -> dict[str, forms.Field]:
+    """The fields for every option of every game and format."""
+    owners: list[tuple[str, Sequence[Option | FormatOption]]] = [
+        *((game.name, game.options) for game in GAMES.values()),
+        *((fmt.name, fmt.options) for fmt in FORMATS.values()),
+    ]
+    return {
+        option_field_name(owner, option.name): _option_field(option)
+        for owner, options in owners
+        for option in options
+    }
+
+
+def _fixed(choices: Mapping[str, str]) -> list[tuple[str, str]]:
+    return list(choices.items())
+
+
+class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for mypy only
+    """A new tournament. The service judges it: the form is valid exactly if it could be made so."""
+
+    slug = forms.SlugField(
+        label="Address",
+        required=False,
+        max_length=60,
+        help_text="Its public id, for ever; deals are derived from it. Empty: made from the name.",
+    )
+    game = forms.ChoiceField(choices=lambda: [(game.name, game.title) for game in GAMES.values()])
+    kind = forms.ChoiceField(
+        label="Who meets whom",
+        required=False,
+        choices=lambda: [("", "as usual in the game"), *PoolKind.choices],
+    )
+    format = forms.ChoiceField(
+        choices=lambda: [(fmt.name, fmt.title) for fmt in FORMATS.values()],
+        help_text=" ".join(f"{fmt.title}: {fmt.summary}" for fmt in FORMATS.values()),
+    )
+    contest = forms.ChoiceField(
+        label="A match is",
+        choices=_fixed({"boards": "boards, each played from every seat", "games": "whole games"}),
+    )
+    contest_size = forms.IntegerField(
+        label="How many",
+        min_value=1,
+        initial=8,
+        help_text="Boards, or games of which the most wins decide. Rated matches have 8 boards or more.",
+    )
+    extra_boards = forms.IntegerField(
+        required=False,
+        min_value=0,
+        help_text="How many more boards a tie may add. Empty: 10 in a knock-out, else none.",
+    )
+    time_control = forms.ChoiceField(
+        choices=lambda: [
+            (each.name, f"{each.name}: {each.game_cpu_ms / 1000:g} s a game")
+            for each in TIME_CONTROLS.values()
+        ],
+        initial="standard",
+    )
+    records_public = forms.ChoiceField(label="Records are public", choices=PublishPolicy.choices)
+
+    class Meta:
+        """Which fields come from the model."""
+
+        model = Tournament
+        fields = (
+            "name",
+            "description",
+            "opens_at",
+            "closes_at",
+            "starts_at",
+            "weight",
+            "cap",
+            "rated",
+        )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields.update(option_fields())
+
+    @property
+    def plan(self) -> Plan:
+        """What was asked for. For a form whose single fields are valid."""
+        data = self.cleaned_data
+        return Plan(
+            name=data["name"],
+            slug=data["slug"],
+            description=data["description"],
+            game=data["game"],
+            kind=data["kind"],
+            format=data["format"],
+            format_options=self._options(data["format"]),
+            ruleset=self._options(data["game"]),
+            contest=self._contest(),
+            time_control=data["time_control"],
+            opens_at=data["opens_at"],
+            closes_at=data["closes_at"],
+            starts_at=data["starts_at"],
+            weight=data["weight"],
+            cap=data["cap"],
+            rated=data["rated"],
+            records_public=data["records_public"],
+        )
+
+    def _options(self, owner: str) -> dict[str, object]:
+        """The options of a game or format that were given."""
+        start = option_field_name(owner, "")
+        return {
+            name.removeprefix(start): value
+            for name, value in self.cleaned_data.items()
+            if name.startswith(start) and value != ""
+        }
+
+    def _contest(self) -> dict[str, object]:
+        size, extra = self.cleaned_data["contest_size"], self.cleaned_data["extra_boards"]
+        if self.cleaned_data["contest"] == "games":
+            return {"kind": "games", "best_of": size}
+        return {
+            "kind": "boards",
+            "boards": size,
+            **({} if extra is None else {"extra_boards": extra}),
+        }
+
+    def clean(self) -> dict[str, Any]:
+        """The cleaned values, if the service would make this tournament."""
+        super().clean()
+        if self.errors:
+            return self.cleaned_data
+        for field, message in check_plan(self.plan, read_clock()).items():
+            self.add_error(self._place_of(field), message)
+        return self.cleaned_data
+
+    def _place_of(self, field: str) -> str | None:
+        """The field that a message of the service is shown at; None: above all."""
+        return field if field in self.fields else None
+
+    def _post_clean(self) -> None:
+        """Leave the model alone: the service makes the row and has judged already."""

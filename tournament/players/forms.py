@@ -103,7 +103,7 @@ class UploadForm(forms.Form):
     """A wheel."""
 
     wheel = forms.FileField(
-        help_text="The .whl file that `arena pack` or any build tool makes.",
+        help_text="The .whl file that “arena pack” or any build tool makes.",
         widget=forms.ClearableFileInput(attrs={"accept": ".whl"}),
     )
 
@@ -113,10 +113,24 @@ class UploadForm(forms.Form):
         name = file.name or ""
         if not name.endswith(".whl"):
             raise forms.ValidationError(
-                f"{name} is no wheel: its name must end in .whl (`arena pack` makes one)."
+                f"{name} is no wheel: its name must end in .whl (“arena pack” makes one)."
             )
         if (file.size or 0) > settings.WHEEL_MAX_BYTES:
             raise forms.ValidationError(
                 f"{name} has {file.size:,} bytes; at most {settings.WHEEL_MAX_BYTES:,} are allowed."
             )
         return file.read()
+
+
+class ConfirmForm(forms.Form):
+    """Nothing but the button."""
+
+
+class ReasonForm(forms.Form):
+    """Why something is done to a player's bot or a tournament."""
+
+    reason = forms.CharField(
+        max_length=200,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="The players concerned will read it.",
+    )

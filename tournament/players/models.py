@@ -23,6 +23,10 @@ class Player(AbstractUser):
     time_zone = models.CharField(max_length=64, default="UTC")
     """An IANA name; times are shown in it."""
 
+    class Meta(AbstractUser.Meta):
+        verbose_name = "player"
+        verbose_name_plural = "players"
+
     def __str__(self) -> str:
         return self.username
 
@@ -145,6 +149,9 @@ class BotVersion(LeaseFields):
     decided_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
+        permissions = [
+            ("audit_botversion", "Can read what other players' versions printed; each reading is noted")
+        ]
         constraints = [
             models.UniqueConstraint("bot", "version", name="botversion_version_unique"),
             models.UniqueConstraint("bot", "wheel_sha256", name="botversion_wheel_unique"),

@@ -133,12 +133,9 @@ def upload(request: HttpRequest) -> HttpResponse:
 
 
 def _own_version(request: HttpRequest, pk: int) -> BotVersion:
-    """A version that the player owns, or may audit; anyone else's is not there."""
-    player = player_of(request)
+    """A version that the player owns; anyone else's is not there."""
     versions = BotVersion.objects.select_related("bot__owner", "parent")
-    if not player.has_perm("players.audit_botversion"):
-        versions = versions.filter(bot__owner=player)
-    return get_object_or_404(versions, pk=pk)
+    return get_object_or_404(versions, pk=pk, bot__owner=player_of(request))
 
 
 @login_required
@@ -156,8 +153,7 @@ def version(request: HttpRequest, pk: int) -> HttpResponse:
             }
             for game in row.games.order_by("game")
         ],
-        "may_withdraw": row.bot.owner_id == player_of(request).pk
-        and VERSION_TRANSITIONS.allows(VersionState(row.state), VersionState.WITHDRAWN),
+        "may_withdraw": VERSION_TRANSITIONS.allows(VersionState(row.state), VersionState.WITHDRAWN),
     }
     return render(request, "players/version.html", context)
 
@@ -204,7 +200,7 @@ def wheel(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def withdraw(request: HttpRequest, pk: int) -> HttpResponse:
     """Retire a version of one's own."""
-    row = get_object_or_404(BotVersion, pk=pk, bot__owner=player_of(request))
+    row = _own_version(request, pk)
     try:
         withdraw_version(version=row)
     except SubmissionError as error:

@@ -24,7 +24,6 @@ from tournament.competitions.services.planning import (
     Plan,
     check_plan,
     create_tournament,
-    kinds_of,
 )
 from tournament.competitions.services.playing import Play, forfeit_match, play_match
 from tournament.competitions.services.rounds import advance_round
@@ -45,7 +44,6 @@ __all__ = [
     "disqualify_entrant",
     "enter",
     "forfeit_match",
-    "kinds_of",
     "leave",
     "open_tournament",
     "pause_tournament",

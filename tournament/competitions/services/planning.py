@@ -25,7 +25,7 @@ from engine.record import (
 from engine.sdk.timecontrol import TimeControl, time_control
 from tournament.competitions.errors import InvalidTournamentError
 from tournament.competitions.models import PublishPolicy, Stage, Tournament
-from tournament.leaderboards.models import PoolKind
+from tournament.leaderboards.selectors import kinds_of
 from tournament.players.models import Player
 from tournament.store.clock import read_clock
 
@@ -60,14 +60,6 @@ class Plan:
     cap: int | None = None
     rated: bool = True
     records_public: str = PublishPolicy.AT_ONCE
-
-
-def kinds_of(game: Game) -> tuple[str, ...]:
-    """The kinds of tournaments that a game can have, the usual one first."""
-    fewest = game.entrant_counts[0]
-    if game.seats(fewest) > fewest:
-        return (PoolKind.MONO, PoolKind.PAIR)
-    return (PoolKind.FFA,)
 
 
 def create_tournament(*, organiser: Player, plan: Plan, now: datetime | None = None) -> Tournament:

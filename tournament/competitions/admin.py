@@ -1,0 +1,589 @@
+"""The admin of tournaments: made by a form that the service judges, moved by operations.
+
+States, results and secrets are never written here: a row's page shows, and its buttons call services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+
+from engine.formats import FORMATS
+from engine.games import GAMES
+from engine.ratings import Rating, RatingChange
+from tournament.competitions import selectors, services
+from tournament.competitions.errors import InvalidTournamentError
+from tournament.competitions.forms import (
+    DisqualifyForm,
+    ForfeitForm,
+    TournamentForm,
+    option_field_name,
+)
+from tournament.competitions.models import (
+    TOURNAMENT_TRANSITIONS,
+    Attempt,
+    Entrant,
+    EntrantBot,
+    EntrantState,
+    Match,
+    MatchState,
+    Pairing,
+    PairingEntrant,
+    Round,
+    Series,
+    SeriesSlot,
+    Stage,
+    Tournament,
+    TournamentState,
+)
+from tournament.players.admin import Operation, OperationsAdmin, ReadOnlyAdmin, ReadOnlyInline
+from tournament.players.forms import ReasonForm
+from tournament.players.models import BotVersion, Player
+
+if settings.USE_UNFOLD:
+    from unfold.widgets import (
+        UnfoldAdminIntegerFieldWidget,
+        UnfoldAdminSelectWidget,
+        UnfoldAdminTextInputWidget,
+    )
+
+    _WIDGETS: dict[type[forms.Field], type[forms.Widget]] = {
+        forms.ChoiceField: UnfoldAdminSelectWidget,
+        forms.CharField: UnfoldAdminTextInputWidget,
+        forms.SlugField: UnfoldAdminTextInputWidget,
+        forms.IntegerField: UnfoldAdminIntegerFieldWidget,
+    }
+else:
+    _WIDGETS = {}
+
+ENDED = (TournamentState.FINISHED, TournamentState.CANCELLED)
+
+
+def _dress(field: forms.Field) -> forms.Field:
+    """The field with the admin's own widget."""
+    widget = _WIDGETS.get(type(field))
+    if widget is not None:
+        dressed = widget()
+        dressed.is_required = field.required
+        if isinstance(field, forms.ChoiceField):
+            dressed.choices = field.choices  # type: ignore[attr-defined]
+        dressed.attrs.update(field.widget_attrs(dressed))
+        field.widget = dressed
+    return field
+
+
+class TournamentAdminForm(TournamentForm):
+    """A new tournament, dressed for the admin."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            _dress(field)
+
+
+def _may_become(target: TournamentState) -> Any:
+    return lambda row: TOURNAMENT_TRANSITIONS.allows(TournamentState(row.state), target)
+
+
+class StageInline(ReadOnlyInline):
+    """The stages: format and conditions, frozen when entries opened."""
+
+    model = Stage
+    fields = ("index", "format", "options", "ruleset", "contest", "time_control")
+    readonly_fields = fields
+
+
+class EntrantInline(ReadOnlyInline):
+    """Who takes part."""
+
+    model = Entrant
+    fields = ("name", "seed", "state", "reason", "place", "entered_at")
+    readonly_fields = fields
+    ordering = ("seed", "name")
+    show_change_link = True
+
+
+class SlotInline(ReadOnlyInline):
+    """The starts of a series that have their tournament."""
+
+    model = SeriesSlot
+    fields = ("slot_utc", "tournament")
+    readonly_fields = fields
+    ordering = ("-slot_utc",)
+
+
+@admin.register(Tournament)
+class TournamentAdmin(OperationsAdmin):
+    """Tournaments: make one, open it, start it, pause it, cancel it."""
+
+    list_display = (
+        "name",
+        "game",
+        "kind",
+        "format",
+        "state",
+        "is_paused",
+        "entrants_here",
+        "progress",
+        "opens_at",
+        "closes_at",
+        "starts_at",
+    )
+    list_filter = ("state", "game", "kind", "rated", "starts_at")
+    search_fields = ("name", "slug", "organiser__username")
+    date_hierarchy = "starts_at"
+    ordering = ("-starts_at", "-pk")
+    fields = (
+        "buttons",
+        "name",
+        "slug",
+        "state",
+        "paused_reason",
+        "cancelled_reason",
+        "description",
+        "organiser",
+        "game",
+        "kind",
+        "opens_at",
+        "closes_at",
+        "starts_at",
+        "finished_at",
+        "progress",
+        "weight",
+        "cap",
+        "rated",
+        "records_public",
+        "rules_version",
+        "commitment",
+        "pub",
+        "match_list",
+    )
+    readonly_fields = fields
+    operations = (
+        Operation(
+            name="open",
+            label="Open entries",
+            run=lambda row, _, __: services.open_tournament(tournament=row),
+            allows=_may_become(TournamentState.OPEN),
+            warning="Its secret is drawn and the commitment published; conditions are frozen from then on.",
+        ),
+        Operation(
+            name="close",
+            label="Close entries",
+            run=lambda row, _, __: services.close_tournament(tournament=row),
+            allows=_may_become(TournamentState.CLOSED),
+            warning="Each entrant is frozen to its newest accepted version. It happens by itself at the time set.",
+        ),
+        Operation(
+            name="start",
+            label="Start",
+            run=lambda row, _, __: services.start_tournament(tournament=row),
+            allows=_may_become(TournamentState.RUNNING),
+            warning="The first round is published. It happens by itself at the time set.",
+        ),
+        Operation(
+            name="pause",
+            label="Pause",
+            run=lambda row, _, values: services.pause_tournament(
+                tournament=row, reason=values["reason"]
+            ),
+            allows=lambda row: row.state not in ENDED and not row.paused_reason,
+            form=ReasonForm,
+            warning="No more of its matches begin; what is being played is finished and counts.",
+        ),
+        Operation(
+            name="resume",
+            label="Resume",
+            run=lambda row, _, __: services.resume_tournament(tournament=row),
+            allows=lambda row: row.state not in ENDED and bool(row.paused_reason),
+            warning="Matches that were stuck are tried again.",
+        ),
+        Operation(
+            name="cancel",
+            label="Cancel",
+            run=lambda row, _, values: services.cancel_tournament(
+                tournament=row, reason=values["reason"]
+            ),
+            allows=_may_become(TournamentState.CANCELLED),
+            form=ReasonForm,
+            warning="It ends without a result, for good; what is being played is discarded.",
+        ),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Tournament]:
+        """The tournaments with their stages and the number of their entrants."""
+        rows: QuerySet[Tournament] = super().get_queryset(request)
+        return (
+            rows.select_related("organiser")
+            .prefetch_related("stages")
+            .annotate(entrant_count=Count("entrants", distinct=True))
+        )
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:  # noqa: ARG002 Django's signature
+        """Who may make tournaments."""
+        return request.user.has_perm("competitions.add_tournament")
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        """For a new one the form that the service judges."""
+        if obj is None:
+            kwargs.update(form=TournamentAdminForm, fields=TournamentForm.Meta.fields)
+        return super().get_form(request, obj, change=change, **kwargs)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Everything, of one that is there."""
+        return () if obj is None else super().get_readonly_fields(request, obj)
+
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:  # noqa: ARG002 Django's signature
+        """Stages and entrants of one that is there."""
+        return () if obj is None else (StageInline, EntrantInline)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """For a new one what to fill in, the options of each game and format apart."""
+        if obj is not None:
+            return super().get_fieldsets(request, obj)
+        return (
+            (None, {"fields": ("name", "slug", "description", "game", "kind", "format")}),
+            ("Times (UTC)", {"fields": ("opens_at", "closes_at", "starts_at")}),
+            (
+                "Matches",
+                {"fields": ("contest", "contest_size", "extra_boards", "time_control", "rated")},
+            ),
+            ("Running it", {"fields": ("records_public", "weight", "cap")}),
+            *(
+                (
+                    f"Rules of {game.title} (only if it is the game)",
+                    {
+                        "classes": ("collapse",),
+                        "fields": tuple(
+                            option_field_name(game.name, option.name) for option in game.options
+                        ),
+                    },
+                )
+                for game in GAMES.values()
+            ),
+            *(
+                (
+                    f"Options of {fmt.title} (only if it is the format)",
+                    {
+                        "classes": ("collapse",),
+                        "fields": tuple(
+                            option_field_name(fmt.name, option.name) for option in fmt.options
+                        ),
+                    },
+                )
+                for fmt in FORMATS.values()
+                if fmt.options
+            ),
+        )
+
+    def add_view(
+        self,
+        request: HttpRequest,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """The form for a new one."""
+        try:
+            return super().add_view(request, form_url, extra_context)
+        except InvalidTournamentError as error:  # its address was taken since the form was judged
+            messages.error(request, str(error))
+            return HttpResponseRedirect(request.path)
+
+    def save_form(self, request: HttpRequest, form: Any, change: bool) -> Tournament:  # noqa: ARG002 Django's signature
+        """The tournament, made by the service."""
+        assert isinstance(request.user, Player)
+        return services.create_tournament(organiser=request.user, plan=form.plan)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Nothing is left to do: the service has stored it."""
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Nothing is left to do: the service has stored its stage."""
+
+    @admin.display(description="Format")
+    def format(self, row: Tournament) -> str:
+        """The format of each stage."""
+        return ", ".join(
+            FORMATS[stage.format].title if stage.format in FORMATS else stage.format
+            for stage in row.stages.all()
+        )
+
+    @admin.display(description="Paused", boolean=True)
+    def is_paused(self, row: Tournament) -> bool:
+        """Whether it is held."""
+        return row.is_paused and row.state not in ENDED
+
+    @admin.display(description="Entrants", ordering="entrant_count")
+    def entrants_here(self, row: Any) -> int:
+        """How many entrants it has."""
+        count: int = row.entrant_count
+        return count
+
+    @admin.display(description="Matches")
+    def progress(self, row: Tournament) -> str:
+        """How far it has come."""
+        if row.state not in {TournamentState.RUNNING, *ENDED}:
+            return "–"
+        found = selectors.progress_of(row)
+        stuck = f", {found.stuck} stuck" if found.stuck else ""
+        return f"{found.finished} of {found.expected or found.matches} finished{stuck}"
+
+    @admin.display(description="Matches, entrants")
+    def match_list(self, row: Tournament) -> str:
+        """Where its matches and entrants are."""
+        return format_html_join(
+            ", ",
+            '<a href="{}?tournament__id__exact={}">{}</a>',
+            (
+                (reverse("admin:competitions_match_changelist"), row.pk, "its matches"),
+                (reverse("admin:competitions_entrant_changelist"), row.pk, "its entrants"),
+                (reverse("admin:competitions_pairing_changelist"), row.pk, "its pairings"),
+            ),
+        )
+
+    def view_on_site(self, obj: Tournament) -> str:
+        """Its public page."""
+        return reverse("competitions:tournament", args=[obj.slug])
+
+
+class EntrantBotInline(ReadOnlyInline):
+    """The bots of an entrant and their frozen versions."""
+
+    model = EntrantBot
+    fields = ("position", "bot", "version")
+    readonly_fields = fields
+
+
+@admin.register(Entrant)
+class EntrantAdmin(OperationsAdmin):
+    """Entrants, and taking them out."""
+
+    list_display = ("name", "tournament", "seed", "state", "reason", "place", "entered_at")
+    list_filter = ("state", "tournament")
+    search_fields = ("name", "tournament__name", "bots__bot__owner__username")
+    list_select_related = ("tournament",)
+    ordering = ("-tournament", "seed", "name")
+    fields = ("buttons", *list_display)
+    readonly_fields = fields
+    inlines = (EntrantBotInline,)
+    operations = (
+        Operation(
+            name="withdraw",
+            label="Withdraw",
+            run=lambda row, request, values: services.withdraw_entrant(
+                entrant=row, by=request.user, reason=values["reason"]
+            ),
+            allows=lambda row: (
+                row.state == EntrantState.ACTIVE
+                and row.tournament.state not in {TournamentState.OPEN, *ENDED}
+            ),
+            form=ReasonForm,
+            warning="It plays no further; what was played stays.",
+        ),
+        Operation(
+            name="disqualify",
+            label="Disqualify",
+            run=lambda row, _, values: services.disqualify_entrant(
+                entrant=row, reason=values["reason"], void_played=values["void_played"]
+            ),
+            allows=lambda row: (
+                row.state == EntrantState.ACTIVE
+                and row.tournament.state not in {TournamentState.OPEN, *ENDED}
+            ),
+            form=DisqualifyForm,
+            warning="It plays no further: open and later pairings are walkovers.",
+            preview=lambda row: _spell_changes(selectors.preview_disqualification(row)),
+            preview_title="Ratings, if what it has played is to count for nothing",
+            takes_many=False,
+        ),
+    )
+
+
+class AttemptInline(ReadOnlyInline):
+    """The tries to play a match."""
+
+    model = Attempt
+    fields = ("fence", "worker", "started_at", "ended_at", "ending", "detail")
+    readonly_fields = fields
+
+
+@admin.register(Match)
+class MatchAdmin(OperationsAdmin):
+    """Matches: how they ended, how often they were tried, their records."""
+
+    list_display = (
+        "key",
+        "tournament",
+        "entrants",
+        "state",
+        "termination",
+        "decided_by",
+        "attempts",
+        "rated",
+        "finished_at",
+        "record",
+    )
+    list_filter = ("state", "termination", "rated", "tournament")
+    search_fields = ("pairing__key", "tournament__name", "pairing__entrants__entrant__name")
+    ordering = ("-pk",)
+    fields = (
+        "buttons",
+        *list_display,
+        "digest",
+        "record_sha256",
+        "wall_ms",
+        "lease_owner",
+        "lease_until",
+        "run_after",
+    )
+    readonly_fields = fields
+    inlines = (AttemptInline,)
+    operations = (
+        Operation(
+            name="forfeit",
+            label="Decide by forfeit",
+            run=lambda row, _, values: services.forfeit_match(
+                match=row,
+                offenders=[entrant.pk for entrant in values["offenders"]],
+                reason=values["reason"],
+            ),
+            allows=lambda row: row.state not in {MatchState.FINISHED, MatchState.CANCELLED},
+            form=ForfeitForm,
+            warning="It is decided without being played, and is not rated.",
+            takes_many=False,
+        ),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Match]:
+        """The matches with their pairings and entrants."""
+        rows: QuerySet[Match] = super().get_queryset(request)
+        return rows.select_related("tournament", "pairing").prefetch_related(
+            "pairing__entrants__entrant"
+        )
+
+    def form_arguments(self, operation: Operation, rows: Any) -> dict[str, Any]:
+        """Whom a forfeit can be against."""
+        return {"matches": rows} if operation.form is ForfeitForm else {}
+
+    @admin.display(description="Match", ordering="pairing__key")
+    def key(self, row: Match) -> str:
+        """Its key in the tournament."""
+        return row.pairing.key
+
+    @admin.display(description="Entrants")
+    def entrants(self, row: Match) -> str:
+        """Who meets whom."""
+        return " – ".join(part.entrant.name for part in row.pairing.entrants.all())
+
+    @admin.display(description="Decided by")
+    def decided_by(self, row: Match) -> str:
+        """What decided the pairing."""
+        return row.pairing.get_decided_by_display() if row.pairing.decided_by else "–"
+
+    @admin.display(description="Record")
+    def record(self, row: Match) -> str:
+        """Its record as a file."""
+        if not row.record_sha256:
+            return "–"
+        url = reverse("competitions:record", args=[row.tournament.slug, row.pairing.key])
+        return format_html('<a href="{}">download</a>', url)
+
+    def view_on_site(self, obj: Match) -> str:
+        """Its public page."""
+        return reverse("competitions:match", args=[obj.tournament.slug, obj.pairing.key])
+
+
+class PairingInline(ReadOnlyInline):
+    """The pairings of a round."""
+
+    model = Pairing
+    fields = ("key", "slot", "is_bye", "decided_by")
+    readonly_fields = fields
+    show_change_link = True
+
+
+@admin.register(Round)
+class RoundAdmin(ReadOnlyAdmin):
+    """Rounds; a published one is never computed again."""
+
+    list_display = ("tournament", "index", "state", "opened_at", "completed_at")
+    list_filter = ("state", "stage__tournament")
+    search_fields = ("stage__tournament__name",)
+    list_select_related = ("stage__tournament",)
+    ordering = ("-stage", "-index")
+    fields = list_display
+    readonly_fields = fields
+    inlines = (PairingInline,)
+
+    @admin.display(description="Tournament", ordering="stage__tournament")
+    def tournament(self, row: Round) -> str:
+        """Whose round it is."""
+        return row.stage.tournament.name
+
+
+class PairingEntrantInline(ReadOnlyInline):
+    """Who meets in a pairing and what came of it."""
+
+    model = PairingEntrant
+    fields = ("index", "entrant", "score", "points", "place", "advances")
+    readonly_fields = fields
+
+
+@admin.register(Pairing)
+class PairingAdmin(ReadOnlyAdmin):
+    """Pairings, byes included."""
+
+    list_display = ("key", "tournament", "entrants", "is_bye", "decided_by")
+    list_filter = ("decided_by", "is_bye", "tournament")
+    search_fields = ("key", "tournament__name", "entrants__entrant__name")
+    ordering = ("-pk",)
+    fields = list_display
+    readonly_fields = fields
+    inlines = (PairingEntrantInline,)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Pairing]:
+        """The pairings with their entrants."""
+        rows: QuerySet[Pairing] = super().get_queryset(request)
+        return rows.select_related("tournament").prefetch_related("entrants__entrant")
+
+    @admin.display(description="Entrants")
+    def entrants(self, row: Pairing) -> str:
+        """Who meets whom."""
+        return " – ".join(part.entrant.name for part in row.entrants.all())
+
+
+@admin.register(Series)
+class SeriesAdmin(ReadOnlyAdmin):
+    """Tournaments that come again and again."""
+
+    list_display = ("name", "organiser", "rule", "time_zone", "is_active")
+    list_filter = ("is_active",)
+    search_fields = ("name", "slug")
+    fields = (*list_display, "slug", "template")
+    readonly_fields = fields
+    inlines = (SlotInline,)
+
+
+def _spell_changes(changes: Sequence[RatingChange]) -> list[str]:
+    """What would happen to ratings, a line each."""
+    versions = BotVersion.objects.select_related("bot").in_bulk(
+        [change.version for change in changes]
+    )
+    return [
+        f"{versions[change.version]}: {_spell_rating(change.before)} → {_spell_rating(change.after)}"
+        for change in changes
+    ]
+
+
+def _spell_rating(rating: Rating | None) -> str:
+    return "no rating" if rating is None else f"{rating.shown:.2f}"

@@ -1,0 +1,467 @@
+"""The admin of players, tokens, bots and versions, and what all of the admin shares.
+
+The admin shows rows and starts use cases: no form of it writes a bot, a version, a match or a state.
+What staff do are *operations*: each asks for confirmation, calls one service for every chosen row,
+says how it went, and is noted in the admin's log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Model, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, render
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+
+from engine.errors import UsageError
+from tournament.players import services
+from tournament.players.forms import ConfirmForm, ReasonForm
+from tournament.players.models import (
+    VERSION_TRANSITIONS,
+    ApiToken,
+    Bot,
+    BotVersion,
+    Player,
+    VersionGame,
+    VersionState,
+)
+from tournament.players.selectors import version_log
+
+if TYPE_CHECKING or not settings.USE_UNFOLD:
+    from django.contrib.admin import ModelAdmin, TabularInline
+    from django.contrib.auth.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+else:
+    from unfold.admin import ModelAdmin, TabularInline
+    from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+admin.site.site_header = "Domino Arena"
+admin.site.site_title = "Domino Arena"
+admin.site.index_title = "Administration"
+
+
+class ReadOnlyMixin:
+    """Rows to look at: nothing is added, changed or deleted here."""
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:  # noqa: ARG002 Django's signature
+        """Never."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
+        """Never."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
+        """Never."""
+        return False
+
+
+class ReadOnlyAdmin(ReadOnlyMixin, ModelAdmin):  # type: ignore[type-arg] # generic for mypy only
+    """A list and a page of rows to look at."""
+
+
+class ReadOnlyInline(ReadOnlyMixin, TabularInline):  # type: ignore[type-arg] # generic for mypy only
+    """Rows to look at beside those they belong to."""
+
+    extra = 0
+    show_change_link = False
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Something that staff can do with rows."""
+
+    name: str
+    """In addresses: ``pause``."""
+    label: str
+    """On the button: ``Pause``."""
+    run: Callable[[Any, HttpRequest, dict[str, Any]], object]
+    """Calls the service for one row, with the form's cleaned values. May raise UsageError."""
+    allows: Callable[[Any], bool] = lambda _: True
+    """Whether the button is shown for a row; the service judges in the end."""
+    form: type[forms.Form] = ConfirmForm
+    warning: str = ""
+    """What to know before it is done."""
+    preview: Callable[[Any], Sequence[str]] = lambda _: ()
+    """What it would change, a line each."""
+    preview_title: str = ""
+    takes_many: bool = True
+    """Whether it can be done with several rows at once."""
+
+
+class OperationsAdmin(ReadOnlyAdmin):
+    """Rows to look at, with operations on them.
+
+    Each is an action of the list and a button on a row's page; who may change the model may do them.
+    """
+
+    operations: Sequence[Operation] = ()
+
+    class Media:
+        """The look of the buttons."""
+
+        css: ClassVar = {"all": ["web/admin.css"]}
+
+    def may_operate(self, request: HttpRequest) -> bool:
+        """Whether the viewer may do the operations."""
+        return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
+
+    def get_urls(self) -> list[URLPattern]:
+        """The model's addresses and one for each operation."""
+        own = [
+            path(
+                "operate/<slug:name>/",
+                self.admin_site.admin_view(self.operate_view),
+                name=f"{self.opts.app_label}_{self.opts.model_name}_operate",
+            )
+        ]
+        return own + super().get_urls()
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """The operations that take several rows, for who may do them."""
+        if not self.may_operate(request):
+            return {}
+        return {
+            each.name: (self._make_action(each), each.name, each.label)
+            for each in self.operations
+            if each.takes_many
+        }
+
+    def _make_action(self, operation: Operation) -> Callable[..., HttpResponse]:
+        def action(_: Any, __: HttpRequest, rows: QuerySet[Any]) -> HttpResponse:
+            ids = rows.values_list("pk", flat=True)[:1000]
+            return HttpResponseRedirect(self._operate_url(operation, ids))
+
+        return action
+
+    def _operate_url(self, operation: Operation, ids: Iterable[object], back: str = "") -> str:
+        url = reverse(
+            f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_operate",
+            args=[operation.name],
+        )
+        query = {"ids": ",".join(map(str, ids)), **({"back": back} if back else {})}
+        return f"{url}?{urlencode(query)}"
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The fields; the buttons only for who may operate."""
+        fields = super().get_fields(request, obj)
+        return fields if self.may_operate(request) else [f for f in fields if f != "buttons"]
+
+    @admin.display(description="Operations")
+    def buttons(self, row: Any) -> str:
+        """A button for each operation that the row's state allows."""
+        back = reverse(
+            f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_change",
+            args=[row.pk],
+        )
+        allowed = [each for each in self.operations if each.allows(row)]
+        return (
+            format_html_join(
+                " ",
+                '<a class="arena-button" href="{}">{}</a>',
+                ((self._operate_url(each, [row.pk], back), each.label) for each in allowed),
+            )
+            or "–"
+        )
+
+    def operate_view(self, request: HttpRequest, name: str) -> HttpResponse:
+        """Ask for confirmation (and a reason), then do it for every chosen row."""
+        operation = next((each for each in self.operations if each.name == name), None)
+        if operation is None:
+            raise Http404
+        if not self.may_operate(request):
+            raise PermissionDenied
+        rows = self._chosen(request)
+        form = operation.form(request.POST or None, **self.form_arguments(operation, rows))
+        if request.method == "POST" and form.is_valid():
+            for row in rows:
+                self._operate(request, operation, row, form.cleaned_data)
+            return HttpResponseRedirect(self._back(request))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": operation.label,
+            "opts": self.opts,
+            "operation": operation,
+            "rows": rows,
+            "preview": [line for row in rows for line in operation.preview(row)],
+            "form": form,
+            "back": self._back(request),
+        }
+        return render(request, "admin/operate.html", context)
+
+    def form_arguments(self, operation: Operation, rows: Sequence[Any]) -> dict[str, Any]:  # noqa: ARG002 for subclasses
+        """What the operation's form is made with."""
+        return {}
+
+    def _chosen(self, request: HttpRequest) -> list[Any]:
+        ids = [part for part in request.GET.get("ids", "").split(",") if part.isdecimal()]
+        rows = list(self.get_queryset(request).filter(pk__in=ids)) if ids else []
+        if not rows:
+            raise Http404
+        return rows
+
+    def _back(self, request: HttpRequest) -> str:
+        back = request.GET.get("back", "")
+        if url_has_allowed_host_and_scheme(back, allowed_hosts=None):
+            return back
+        return reverse(
+            f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_changelist"
+        )
+
+    def _operate(
+        self, request: HttpRequest, operation: Operation, row: Model, values: dict[str, Any]
+    ) -> None:
+        label = str(row)
+        try:
+            operation.run(row, request, values)
+        except UsageError as error:
+            messages.error(request, f"{operation.label}, {label}: {error}")
+            return
+        reason = values.get("reason", "")
+        self.log_change(request, row, f"{operation.label}{f': {reason}' if reason else ''}")
+        messages.success(request, f"{operation.label}: done for {label}.")
+
+
+admin.site.unregister(Group)
+
+
+@admin.register(Group)
+class ArenaGroupAdmin(GroupAdmin, ModelAdmin):  # type: ignore[type-arg] # generic for mypy only
+    """Groups, e.g. the organisers."""
+
+
+@admin.register(Player)
+class PlayerAdmin(UserAdmin, ModelAdmin):  # type: ignore[type-arg] # generic for mypy only
+    """Accounts. Superusers change them; who may only view sees no address."""
+
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ("username", "bot_count", "is_staff", "is_active", "date_joined", "last_login")
+    list_filter = ("is_staff", "is_active", "groups")
+    search_fields = ("username", "email")
+    ordering = ("username",)
+    prepopulated_fields = {"slug": ("username",)}
+    fieldsets = (
+        (None, {"fields": ("username", "slug", "password")}),
+        ("Person", {"fields": ("email", "time_zone")}),
+        ("Rights", {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
+        ("Dates", {"fields": ("last_login", "date_joined")}),
+    )
+    add_fieldsets = (
+        (None, {"classes": ("wide",), "fields": ("username", "slug", "password1", "password2")}),
+    )
+    readonly_fields = ("last_login", "date_joined")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Player]:
+        """The accounts with the number of their bots."""
+        rows: QuerySet[Player] = super().get_queryset(request)
+        return rows.annotate(bots_owned=Count("bots", distinct=True))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """An account with bots stays: their matches name them. Deactivate it instead."""
+        may: bool = super().has_delete_permission(request, obj)
+        return may and (obj is None or not obj.bots.exists())
+
+    @admin.display(description="Bots", ordering="bots_owned")
+    def bot_count(self, row: Any) -> int:
+        """How many bots the player owns."""
+        count: int = row.bots_owned
+        return count
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(OperationsAdmin):
+    """Tokens: whose, what for, until when. What they are nobody can see."""
+
+    list_display = ("prefix", "player", "name", "scope", "created_at", "expires_at", "revoked_at")
+    list_filter = ("scope", ("revoked_at", admin.EmptyFieldListFilter))
+    search_fields = ("prefix", "player__username", "name")
+    list_select_related = ("player",)
+    ordering = ("-pk",)
+    fields = (
+        "buttons",
+        "prefix",
+        "player",
+        "name",
+        "scope",
+        "created_at",
+        "expires_at",
+        "revoked_at",
+    )
+    readonly_fields = fields
+    operations = (
+        Operation(
+            name="revoke",
+            label="Revoke",
+            run=lambda row, _, __: services.revoke_token(token=row),
+            allows=lambda row: row.revoked_at is None,
+            warning="Programs that use it are refused from now on.",
+        ),
+    )
+
+
+class VersionInline(ReadOnlyInline):
+    """A bot's versions."""
+
+    model = BotVersion
+    fields = ("version", "state", "reason", "uploaded_at", "decided_at")
+    readonly_fields = fields
+    show_change_link = True
+    ordering = ("-pk",)
+
+
+@admin.register(Bot)
+class BotAdmin(OperationsAdmin):
+    """Bots and what staff may do with them."""
+
+    list_display = ("name", "owner", "version_count", "paused_reason", "created_at")
+    list_filter = (("paused_reason", admin.EmptyFieldListFilter),)
+    search_fields = ("name", "owner__username")
+    list_select_related = ("owner",)
+    ordering = ("name",)
+    fields = ("buttons", "name", "owner", "paused_reason", "created_at")
+    readonly_fields = fields
+    inlines = (VersionInline,)
+    operations = (
+        Operation(
+            name="pause",
+            label="Pause",
+            run=lambda row, _, values: services.pause_bot(bot=row, reason=values["reason"]),
+            allows=lambda row: not row.paused_reason,
+            form=ReasonForm,
+            warning="It enters nothing and submits nothing until the pause is lifted.",
+        ),
+        Operation(
+            name="lift",
+            label="Lift the pause",
+            run=lambda row, _, __: services.lift_bot(bot=row),
+            allows=lambda row: bool(row.paused_reason),
+        ),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Bot]:
+        """The bots with the number of their versions."""
+        rows: QuerySet[Bot] = super().get_queryset(request)
+        return rows.annotate(versions_here=Count("versions"))
+
+    @admin.display(description="Versions", ordering="versions_here")
+    def version_count(self, row: Any) -> int:
+        """How many versions the bot has."""
+        count: int = row.versions_here
+        return count
+
+    def view_on_site(self, obj: Bot) -> str:
+        """The bot's public page."""
+        return reverse("bot", args=[obj.name])
+
+
+class GameInline(ReadOnlyInline):
+    """What a version is accepted for."""
+
+    model = VersionGame
+    fields = ("game", "options")
+    readonly_fields = fields
+
+
+def _may_become(target: VersionState) -> Callable[[BotVersion], bool]:
+    return lambda row: VERSION_TRANSITIONS.allows(VersionState(row.state), target)
+
+
+@admin.register(BotVersion)
+class BotVersionAdmin(OperationsAdmin):
+    """Versions: how their check went, and what staff may do with them."""
+
+    list_display = ("bot", "version", "owner", "state", "short_reason", "uploaded_at", "decided_at")
+    list_filter = ("state", "games__game", "uploaded_at")
+    search_fields = ("bot__name", "version", "bot__owner__username", "wheel_sha256")
+    list_select_related = ("bot__owner",)
+    ordering = ("-pk",)
+    fields = (
+        "buttons",
+        "bot",
+        "version",
+        "owner",
+        "state",
+        "reason",
+        "summary",
+        "parent",
+        "wheel_sha256",
+        "log_link",
+        "attempts",
+        "uploaded_at",
+        "decided_at",
+    )
+    readonly_fields = fields
+    inlines = (GameInline,)
+    operations = (
+        Operation(
+            name="quarantine",
+            label="Set aside",
+            run=lambda row, _, values: services.quarantine_version(
+                version=row, reason=values["reason"]
+            ),
+            allows=_may_become(VersionState.QUARANTINED),
+            form=ReasonForm,
+            warning="It enters nothing more; tournaments that have closed keep it.",
+        ),
+        Operation(
+            name="release",
+            label="Accept again",
+            run=lambda row, _, __: services.release_version(version=row),
+            allows=lambda row: row.state == VersionState.QUARANTINED,
+        ),
+        Operation(
+            name="retry",
+            label="Check again",
+            run=lambda row, _, __: services.retry_version(version=row),
+            allows=lambda row: row.state == VersionState.STUCK,
+        ),
+    )
+
+    @admin.display(description="Owner", ordering="bot__owner__username")
+    def owner(self, row: BotVersion) -> str:
+        """Whose version it is."""
+        return row.bot.owner.username
+
+    @admin.display(description="Reason")
+    def short_reason(self, row: BotVersion) -> str:
+        """The beginning of the reason."""
+        return row.reason[:80]
+
+    @admin.display(description="Log")
+    def log_link(self, row: BotVersion) -> str:
+        """Where the log is, for who may audit."""
+        if not row.log_sha256:
+            return "–"
+        return format_html(
+            '<a href="{}">read it</a> (needs the right to audit; each reading is noted)',
+            reverse("admin:players_botversion_log", args=[row.pk]),
+        )
+
+    def get_urls(self) -> list[URLPattern]:
+        """Also the log's page."""
+        log = path(
+            "<int:pk>/log/",
+            self.admin_site.admin_view(self.log_view),
+            name="players_botversion_log",
+        )
+        return [log, *super().get_urls()]
+
+    def log_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """What a version printed, as plain text; the reading is noted in the admin's log."""
+        if not request.user.has_perm("players.audit_botversion"):
+            raise PermissionDenied
+        row = get_object_or_404(BotVersion, pk=pk)
+        self.log_change(request, row, "Read the log")
+        return HttpResponse(version_log(row), content_type="text/plain; charset=utf-8")
