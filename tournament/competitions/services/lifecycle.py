@@ -65,9 +65,9 @@ def close_tournament(*, tournament: Tournament, now: datetime | None = None) -> 
     depend on that time, so it cannot be moved), and in any other state.
     """
     tournament = _lock(tournament)
-    if (now or read_clock()) < tournament.closes_at:
-        raise TournamentStateError(f"entries are open until {_spell(tournament.closes_at)}")
     if tournament.state == TournamentState.OPEN:
+        if (now or read_clock()) < tournament.closes_at:
+            raise TournamentStateError(f"entries are open until {_spell(tournament.closes_at)}")
         _move(tournament, TournamentState.CLOSED)
     elif tournament.state != TournamentState.CLOSED or tournament.pub:
         raise TournamentStateError(

@@ -1,0 +1,251 @@
+"""Dispatch: what is due happens, what is published is bounded and fair, and twice does no harm."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+import pytest
+
+from tests.tournament_factories import (
+    make_bot,
+    make_plan,
+    make_player,
+    make_tournament,
+    start,
+    submit,
+)
+from tournament.competitions import services
+from tournament.competitions.models import (
+    AttemptEnding,
+    Match,
+    MatchState,
+    Tournament,
+    TournamentState,
+)
+from tournament.competitions.services import Play, dispatching
+from tournament.competitions.services.dispatching import (
+    BLOCKS_PER_SLOT,
+    dispatch,
+    move_due_tournaments,
+    queue_matches,
+    round_is_empty,
+)
+from tournament.players.models import BotVersion
+from tournament.store.clock import in_seconds, read_clock
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def bots():
+    return [make_bot(f"bot{number}") for number in range(6)]
+
+
+@pytest.fixture(autouse=True)
+def paired_ahead(monkeypatch):
+    """Round robins publish all their rounds at once, as a format may that needs no results for it."""
+    monkeypatch.setattr("engine.formats.round_robin.require_complete", lambda view: None)
+
+
+def league(bots, **changes) -> Tournament:
+    """A running round robin."""
+    return start(make_tournament(bots, format="round_robin", **changes))
+
+
+def in_flight(tournament: Tournament) -> int:
+    return tournament.matches.filter(state__in=["queued", "running"]).count()
+
+
+def test_dispatch_within_half_a_second_does_nothing_unless_rung(bots):
+    league(bots[:2])
+    assert dispatch().blocks
+    Match.objects.update(state=MatchState.PENDING)
+    assert dispatch() == services.Due()
+    assert dispatch(rung=True).blocks
+
+
+def test_due_is_published_once(bots):
+    version = submit(make_player(), "late")
+    tournament = league(bots[:2])
+    due = dispatch(rung=True)
+    assert due.versions == (version.pk,)
+    assert due.blocks == ((tournament.matches.get().pk,),)
+    assert dispatch(rung=True) == services.Due()
+
+
+def test_tournament_moves_through_its_times_by_itself(bots):
+    now = read_clock()
+    tournament = services.create_tournament(
+        organiser=make_player(),
+        plan=make_plan(
+            opens_at=now + timedelta(hours=1),
+            closes_at=now + timedelta(hours=2),
+            starts_at=now + timedelta(hours=3),
+        ),
+    )
+
+    def state_at(hours: float) -> str:
+        move_due_tournaments(now=now + timedelta(hours=hours))
+        tournament.refresh_from_db()
+        return tournament.state
+
+    assert state_at(0.9) == TournamentState.DRAFT
+    assert state_at(1.1) == TournamentState.OPEN
+    for bot in bots[:2]:
+        services.enter(tournament=tournament, bots=[bot], by=bot.owner)
+    assert state_at(1.9) == TournamentState.OPEN
+    assert state_at(2.1) == TournamentState.CLOSED
+    assert tournament.pub
+    assert state_at(2.9) == TournamentState.CLOSED
+    assert state_at(3.1) == TournamentState.RUNNING
+
+
+def test_after_an_outage_all_its_times_are_made_up_for_at_once(bots):
+    tournament = make_tournament(bots[:2])
+    assert move_due_tournaments(now=tournament.starts_at + timedelta(days=1)) == 1
+    tournament.refresh_from_db()
+    assert tournament.state == TournamentState.RUNNING
+
+
+def test_paused_tournament_does_not_start_by_itself(bots):
+    tournament = make_tournament(bots[:2])
+    services.pause_tournament(tournament=tournament, reason="wait")
+    move_due_tournaments(now=tournament.starts_at)
+    tournament.refresh_from_db()
+    assert tournament.state == TournamentState.CLOSED
+
+
+def test_one_tournament_that_cannot_go_on_is_paused_and_the_others_go_on(bots, monkeypatch, caplog):
+    caplog.set_level(logging.CRITICAL)
+    broken = make_tournament(bots[:2], name="Broken")
+    sound = make_tournament(bots[2:4], name="Sound")
+    close = dispatching.close_tournament
+
+    def fail(*, tournament, now):
+        if tournament.pk == broken.pk:
+            raise ZeroDivisionError("a bug of ours")
+        return close(tournament=tournament, now=now)
+
+    monkeypatch.setattr(dispatching, "close_tournament", fail)
+    move_due_tournaments(now=broken.starts_at + timedelta(seconds=5))
+    broken.refresh_from_db()
+    sound.refresh_from_db()
+    assert "a bug of ours" in broken.paused_reason
+    assert sound.state == TournamentState.RUNNING
+
+
+def test_lost_claim_is_given_back_with_its_attempt(bots):
+    tournament = league(bots[:2])
+    match = tournament.matches.get()
+    from tournament.competitions.services.playing import _claim
+
+    assert _claim(match.pk, "a worker that dies") is not None
+    dispatch(rung=True)
+    match.refresh_from_db()
+    assert match.state == MatchState.RUNNING
+    Match.objects.update(lease_until=in_seconds(-1))
+    dispatch(rung=True)
+    match.refresh_from_db()
+    assert (match.state, match.attempts) == (MatchState.PENDING, 1)
+    assert match.tries.get().ending == AttemptEnding.LOST
+
+
+def test_match_that_kills_its_worker_each_time_is_stuck_and_the_others_go_on(bots):
+    tournament = league(bots[:2], name="Deadly")
+    other = league(bots[2:4], name="Other")
+    match = tournament.matches.get()
+    from tournament.competitions.services.playing import _claim
+
+    for _ in range(5):
+        Match.objects.filter(pk=match.pk).update(run_after=in_seconds(-1))
+        assert _claim(match.pk, "worker") is not None
+        Match.objects.filter(pk=match.pk).update(lease_until=in_seconds(-1))
+        dispatch(rung=True)
+    match.refresh_from_db()
+    tournament.refresh_from_db()
+    assert match.state == MatchState.STUCK
+    assert "no sign of life" in tournament.paused_reason
+    assert services.play_match(match_id=other.matches.get().pk, trusted=True) is Play.RECORDED
+
+
+def test_what_is_in_flight_is_bounded_by_the_worker_slots(bots, settings):
+    settings.ARENA_WORKER_SLOTS = 1
+    tournament = league(bots)
+    blocks = queue_matches()
+    assert [len(block) for block in blocks] == [1] * BLOCKS_PER_SLOT  # nothing measured yet
+    assert in_flight(tournament) == BLOCKS_PER_SLOT
+    assert queue_matches() == ()
+
+
+@pytest.mark.parametrize(
+    ("wall_ms", "size"),
+    [
+        (100, 5),  # five make half a second
+        (2000, 1),  # one is more than enough
+        (0, 14),  # too fast to measure: all that is left of 15
+    ],
+)
+def test_blocks_are_sized_by_the_measured_durations(bots, settings, wall_ms, size):
+    settings.ARENA_WORKER_SLOTS = 4
+    tournament = league(bots)
+    first = tournament.matches.order_by("pk").first()
+    assert services.play_match(match_id=first.pk, trusted=True) is Play.RECORDED
+    Match.objects.filter(pk=first.pk).update(wall_ms=wall_ms)
+    assert len(queue_matches()[0]) == size
+
+
+def test_tournaments_share_by_their_weight(bots, settings):
+    settings.ARENA_WORKER_SLOTS = 3
+    heavy = league(bots, name="Heavy", weight=3)
+    light = league(bots, name="Light", weight=1)
+    queue_matches()
+    assert (in_flight(heavy), in_flight(light)) == (9, 3)
+
+
+def test_tournament_never_has_more_in_flight_than_its_cap(bots, settings):
+    settings.ARENA_WORKER_SLOTS = 3
+    capped = league(bots, name="Capped", cap=2)
+    free = league(bots, name="Free")
+    queue_matches()
+    assert in_flight(capped) == 2
+    assert in_flight(free) == 10
+
+
+def test_queued_match_is_published_again_only_when_its_message_may_be_lost(bots):
+    tournament = league(bots[:2])
+    (block,) = queue_matches()
+    assert queue_matches() == ()
+    Match.objects.update(queued_at=in_seconds(-14))
+    assert queue_matches() == ()
+    Match.objects.update(queued_at=in_seconds(-16))
+    assert queue_matches() == (block,)
+    assert queue_matches() == ()
+    assert in_flight(tournament) == 1
+
+
+def test_match_waits_for_its_time(bots):
+    league(bots[:2])
+    Match.objects.update(run_after=in_seconds(60))
+    assert queue_matches() == ()
+
+
+def test_round_is_empty_when_its_last_match_is_decided(bots):
+    tournament = start(make_tournament(bots[:4]))
+    matches = list(tournament.matches.order_by("pk").values_list("pk", flat=True))
+    services.play_match(match_id=matches[0], trusted=True)
+    assert not round_is_empty(match_ids=matches[:1])
+    services.play_match(match_id=matches[1], trusted=True)
+    assert round_is_empty(match_ids=matches[1:])
+    services.advance_round(tournament=tournament)
+    assert not round_is_empty(match_ids=matches)
+
+
+def test_version_whose_checker_died_is_given_back():
+    from tests.unit.tournament.store.test_leases import claim, let_expire
+
+    version = submit(make_player(), "alpha")
+    claim(version)
+    let_expire(version)
+    dispatch(rung=True)
+    assert BotVersion.objects.get().attempts == 1
