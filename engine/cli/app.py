@@ -72,6 +72,10 @@ def play(
     records: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the match record into this folder.")
     ] = None,
+    logs: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write what the bots printed into this folder."),
+    ] = None,
     trusted: Annotated[
         bool, typer.Option("--trusted", help="Run the bots in this process, without a sandbox.")
     ] = False,
@@ -94,6 +98,7 @@ def play(
             rules=rule or (),
             time_control=time_control,
             records=records,
+            logs=logs,
             trusted=trusted,
             as_json=as_json,
         )

@@ -6,7 +6,7 @@ import re
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -46,6 +46,8 @@ class LocalMatch(msgspec.Struct, frozen=True, kw_only=True):
     is_sandboxed: bool
     records: tuple[Path, ...] = ()
     """Where its record was written."""
+    logs: tuple[Path, ...] = ()
+    """Where the logs of its bots were written."""
 
 
 def run(
@@ -58,6 +60,7 @@ def run(
     rules: Sequence[str],
     time_control: str,
     records: Path | None,
+    logs: Path | None,
     trusted: bool,
     as_json: bool,
 ) -> ExitCode:
@@ -77,6 +80,8 @@ def run(
         )
     if records is not None:
         match = msgspec.structs.replace(match, records=(write_record(match, records),))
+    if logs is not None:
+        match = msgspec.structs.replace(match, logs=tuple(write_logs(match, logs)))
     if as_json:
         print_json(describe_match(match))
     else:
@@ -160,6 +165,21 @@ def write_record(match: LocalMatch, folder: Path) -> Path:
     path = folder / f"{record.game}-{_slug(match.seed)}-{_short_digest(record)}.json"
     write_file(path, encode_record(record))
     return path
+
+
+def write_logs(match: LocalMatch, folder: Path) -> Iterator[Path]:
+    """Write below `folder` what each bot printed, a file for each seat of each set of processes.
+
+    Bots that printed nothing leave no file. Raises UsageError.
+    """
+    record = match.played.record
+    for seat in match.played.logs:
+        text = "\n".join(filter(None, (seat.log.text, seat.log.traceback, seat.fault)))
+        if text:
+            entrant = _slug(record.entrants[seat.entrant].name)
+            name = f"{_short_digest(record)}-{seat.sitting}-seat-{seat.seat}-{entrant}.log"
+            write_file(folder / name, text.encode())
+            yield folder / name
 
 
 def _check_count(game: Game, bots: int) -> None:

@@ -59,6 +59,7 @@ def describe_match(match: LocalMatch) -> dict[str, object]:
         "faults": [describe_fault(log) for log in fault_logs(match)],
         "digest": record.digest,
         "records": [str(path) for path in match.records],
+        "logs": [str(path) for path in match.logs],
         "seconds": round(match.seconds, 3),
     }
 
@@ -79,6 +80,8 @@ def print_match(match: LocalMatch) -> None:
             say(line)
     for path in match.records:
         say(f"record: {path}")
+    for path in match.logs:
+        say(f"log: {path}")
 
 
 def scores_of_sets(record: MatchRecord) -> list[list[tuple[int, ...]]]:

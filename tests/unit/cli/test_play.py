@@ -34,6 +34,7 @@ KEYS = {
     "entrants",
     "faults",
     "game",
+    "logs",
     "mirroring",
     "outcome",
     "records",
@@ -227,6 +228,27 @@ def test_installed_bots_fault_ends_the_match_and_shows_its_log(arena, install_pl
     (fault,) = found.json["faults"]
     assert fault["entrant"] == 1
     assert "no idea" in fault["traceback"]
+
+
+def test_what_bots_print_is_written_by_seat(arena, install_plugin):
+    install_plugin(
+        "talker",
+        "from engine.sdk import Strategy, hookimpl\n"
+        "class Talker(Strategy):\n"
+        "    def act(self, observation):\n"
+        "        print('I am on seat', observation.seat)\n"
+        "        return observation.legal[0]\n"
+        "@hookimpl\n"
+        "def make_strategy(game, ruleset, players):\n"
+        "    return Talker()\n",
+    )
+    arguments = ["talker", "greedy", "--game", "podkidnoe", "--boards", 1, "--logs", "logs"]
+    found = play(arena, *arguments, "--json").json
+    first, second = (Path(log) for log in found["logs"])
+    assert first.name == f"{found['digest'][7:15]}-0-seat-0-talker.log"
+    assert "I am on seat 0" in first.read_text()
+    assert second.name == f"{found['digest'][7:15]}-1-seat-1-talker.log"
+    assert "I am on seat 1" in second.read_text()
 
 
 def source(bot: str, version: str | None = "1.0") -> BotSource:
