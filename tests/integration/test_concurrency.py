@@ -1,0 +1,248 @@
+"""Many at once: processes of their own, each with its own connection to the same database."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from tests.tournament_factories import (
+    make_bot,
+    make_player,
+    make_tournament,
+    make_wheel,
+    start,
+    submit,
+)
+from tournament.competitions import services
+from tournament.competitions.errors import TournamentStateError
+from tournament.competitions.models import (
+    UNFINISHED,
+    Match,
+    MatchState,
+    Pairing,
+    Round,
+    Tournament,
+    TournamentState,
+)
+from tournament.competitions.services import Play
+from tournament.leaderboards.models import RatingEvent, RatingPool
+from tournament.leaderboards.services import (
+    RatedResult,
+    RatedTeam,
+    append_results,
+    verify_ratings,
+)
+from tournament.players.models import VERSION_TRANSITIONS, BotVersion, VersionState
+from tournament.players.services import submit_wheel
+from tournament.store import leases
+from tournament.store.leases import FREE_FIELDS
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+PROCESSES = 8
+
+
+def at_once(act: Callable[[int], Any], processes: int = PROCESSES) -> list[Any]:
+    """What `act(number)` gives in each of so many processes, all let go at the same moment."""
+    context = multiprocessing.get_context("fork")
+    barrier, results = context.Barrier(processes), context.SimpleQueue()
+
+    def run(number: int) -> None:
+        barrier.wait(timeout=60)
+        try:
+            results.put((number, act(number)))
+        except BaseException as error:  # noqa: BLE001 - handed to the test, which fails by it
+            results.put((number, error))
+
+    connections.close_all()
+    children = [context.Process(target=run, args=(number,)) for number in range(processes)]
+    for child in children:
+        child.start()
+    found = dict(results.get() for _ in children)
+    for child in children:
+        child.join()
+    errors = [value for value in found.values() if isinstance(value, BaseException)]
+    if errors:
+        raise ExceptionGroup("in the processes", [e for e in errors if isinstance(e, Exception)])
+    return [found[number] for number in range(processes)]
+
+
+def league(size: int, **changes) -> Tournament:
+    owner = make_player()
+    bots = [make_bot(f"bot{number}", owner) for number in range(size)]
+    return start(make_tournament(bots, **changes))
+
+
+def test_one_of_eight_claims_a_row():
+    version = submit(make_player(), "alpha")
+
+    def claim(number: int) -> bool:
+        return (
+            leases.claim(
+                BotVersion.objects.all(),
+                version.pk,
+                transitions=VERSION_TRANSITIONS,
+                running=VersionState.RUNNING,
+                seconds=30,
+                owner=f"worker {number}",
+            )
+            is not None
+        )
+
+    assert Counter(at_once(claim)) == {True: 1, False: PROCESSES - 1}
+    assert BotVersion.objects.get().fence == 1
+
+
+def test_no_locked_error_reaches_anyone_in_a_thousand_claims():
+    version = submit(make_player(), "alpha")
+    rows = BotVersion.objects.filter(pk=version.pk)
+
+    def claim_and_release(number: int) -> int:
+        won = 0
+        for _ in range(125):
+            lease = leases.claim(
+                BotVersion.objects.all(),
+                version.pk,
+                transitions=VERSION_TRANSITIONS,
+                running=VersionState.RUNNING,
+                seconds=30,
+                owner=f"worker {number}",
+            )
+            if lease is not None:
+                won += 1
+                assert VERSION_TRANSITIONS.move(
+                    leases.held(rows, lease), VersionState.SUBMITTED, **FREE_FIELDS
+                )
+        return won
+
+    assert sum(at_once(claim_and_release)) == BotVersion.objects.get().fence
+
+
+def test_same_message_in_eight_processes_plays_a_match_once():
+    match = league(2).matches.get()
+    came = at_once(lambda _: services.play_match(match_id=match.pk, trusted=True))
+    assert Counter(came) == {Play.RECORDED: 1, Play.NOT_OURS: PROCESSES - 1}
+    match.refresh_from_db()
+    assert (match.fence, match.tries.count()) == (1, 1)
+
+
+def test_eight_that_finish_a_round_at_once_make_one_next_round():
+    tournament = league(16)
+    matches = list(tournament.matches.order_by("pk").values_list("pk", flat=True))
+
+    def finish(number: int) -> bool:
+        assert services.play_match(match_id=matches[number], trusted=True) is Play.RECORDED
+        return services.advance_round(tournament=tournament)
+
+    assert sum(at_once(finish)) == 1
+    assert list(Round.objects.order_by("index").values_list("index", "state")) == [
+        (1, "complete"),
+        (2, "open"),
+    ]
+    assert Pairing.objects.count() == 8 + 4
+    assert Match.objects.count() == 8 + 4
+
+
+def test_eight_dispatches_at_once_publish_each_match_once():
+    tournament = league(12)
+    dues = at_once(lambda _: services.dispatch(rung=True))
+    published = [pk for due in dues for block in due.blocks for pk in block]
+    assert sorted(published) == sorted(set(published))
+    assert set(published) <= set(tournament.matches.values_list("pk", flat=True))
+    assert tournament.matches.filter(state=MatchState.QUEUED).count() == len(published) > 0
+
+
+def test_only_one_of_eight_dispatches_within_half_a_second_runs():
+    league(4)
+    dues = at_once(lambda _: services.dispatch())
+    assert sum(bool(due.blocks) for due in dues) == 1
+
+
+def test_whole_cup_is_played_by_eight_workers_that_all_get_every_message():
+    tournament = league(9, contest={"kind": "boards", "boards": 1})
+
+    def work(number: int) -> int:
+        recorded = 0
+        for _ in range(200):
+            tournament.refresh_from_db()
+            if tournament.state == TournamentState.FINISHED:
+                return recorded
+            services.dispatch(rung=True)
+            for pk in list(Match.objects.filter(state__in=UNFINISHED).values_list("pk", flat=True)):
+                came = services.play_match(match_id=pk, trusted=True)
+                recorded += came is Play.RECORDED
+        return recorded
+
+    assert sum(at_once(work)) == 8
+    tournament.refresh_from_db()
+    assert tournament.state == TournamentState.FINISHED
+    assert Match.objects.filter(state=MatchState.FINISHED).count() == 8
+    assert all(match.tries.filter(ending="recorded").count() == 1 for match in Match.objects.all())
+    assert set(tournament.entrants.values_list("place", flat=True)) >= {1, 2}
+
+
+def test_match_cancelled_while_it_is_played_has_one_end():
+    tournament = league(2)
+    match = tournament.matches.get()
+
+    def act(number: int) -> str:
+        if number:
+            return str(services.play_match(match_id=match.pk, trusted=True))
+        try:
+            services.cancel_tournament(tournament=tournament, reason="power cut")
+        except TournamentStateError:
+            return "too late"
+        return "cancelled"
+
+    came = set(at_once(act, processes=2))
+    match.refresh_from_db()
+    if match.state == MatchState.FINISHED:
+        assert Play.RECORDED in came
+        assert match.termination
+    else:
+        assert match.state == MatchState.CANCELLED
+        assert came <= {"cancelled", Play.DISCARDED, Play.NOT_OURS}
+        assert match.termination == ""
+
+
+def test_log_has_no_gap_whoever_appends():
+    owner = make_player()
+    for number in range(PROCESSES):
+        make_bot(f"bot{number}", owner)
+
+    def append(number: int) -> int:
+        others = [i for i in range(PROCESSES) if i != number]
+        return sum(
+            append_results(
+                game="eighty",
+                kind="mono",
+                results=[
+                    RatedResult(
+                        f"cup{number}/M{other}",
+                        (
+                            RatedTeam(((f"bot{number}", "1.0"),), 1),
+                            RatedTeam(((f"bot{other}", "1.0"),), 2),
+                        ),
+                    )
+                ],
+            )
+            for other in others
+        )
+
+    total = PROCESSES * (PROCESSES - 1)
+    assert sum(at_once(append)) == total
+    seqs = list(RatingEvent.objects.order_by("seq").values_list("seq", flat=True))
+    assert seqs == list(range(1, total + 1))
+    assert RatingPool.objects.get().last_seq == total
+    assert verify_ratings(game="eighty", kind="mono") == ()
+
+
+def test_same_wheel_submitted_eight_times_at_once_is_one_version():
+    owner, data = make_player(), make_wheel("alpha")
+    found = at_once(lambda _: submit_wheel(owner=owner, data=data).pk)
+    assert len(set(found)) == 1
+    assert BotVersion.objects.count() == 1
