@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import select
@@ -101,13 +102,17 @@ class SandboxAgent:
     def start(self) -> None:
         """Launch the process. Raises InfrastructureError if that cannot be done."""
         self._launched = self._launcher.launch(self._folder)
-        _send(self._launched.channel, policy.walls())
+        with contextlib.suppress(ConnectionError):  # it has ended already: wait_ready says why
+            _send(self._launched.channel, policy.walls())
 
     def wait_ready(self, limits: Limits) -> int | Declined | Failure:
         """As `Agent.wait_ready`; the clock starts when the walls stand. Raises InfrastructureError if they never do."""
         assert self._launched is not None, "start() comes first"
         self._bot = bot = self._await_walls(self._launched)
-        _send(self._launched.channel, self._start)
+        try:
+            _send(self._launched.channel, self._start)
+        except ConnectionError as error:
+            raise InfrastructureError(f"the sandbox was ended from outside: {error}") from error
         answer = self._exchange(bot, limits, STARTING)
         if isinstance(answer, Failure):
             return answer

@@ -16,7 +16,8 @@ from engine.shuffle import Stream
 
 HERE = Path(__file__).parent
 GENEROUS = Limits(cpu_us=5_000_000, wall_ms=60_000)
-TIGHT = Limits(cpu_us=300_000, wall_ms=1500)
+TIGHT = Limits(cpu_us=300_000, wall_ms=60_000)
+IMPATIENT = Limits(cpu_us=300_000, wall_ms=1500)
 CONTROL = time_control("standard")
 
 

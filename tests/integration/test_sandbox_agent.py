@@ -217,6 +217,90 @@ def test_bot_cannot_see_other_packages_or_files_of_the_machine(tmp_path):
     assert show.log.text.endswith("\n[] False False\n")
 
 
+def test_every_system_call_that_is_not_listed_fails(tmp_path):
+    from seccompy import syscalls
+
+    from engine.sandbox import policy
+
+    listed = {*policy.ALLOWED, "open", "openat", "fcntl", "ioctl", "prlimit64"}
+    # The kernel lets these two past every filter: they are traps for its own tracing.
+    others = syscalls._native()[2].keys() - listed - {"uretprobe", "uprobe"}
+    numbers = {name: syscalls.syscall_nr(name) for name in others}
+    (tmp_path / "tested.py").write_text(
+        textwrap.dedent(
+            f"""
+            import ctypes, errno
+            from engine.sdk import hookimpl
+
+            libc = ctypes.CDLL(None, use_errno=True)
+            went_through = []
+            for name, number in {numbers!r}.items():
+                ctypes.set_errno(0)
+                result = libc.syscall(number, 0, 0, 0, 0, 0, 0)
+                if result != -1 or ctypes.get_errno() not in (errno.EPERM, errno.ENOSYS):
+                    went_through.append(name)
+            print("went through:", went_through)
+
+            @hookimpl
+            def make_strategy(game, ruleset, players):
+                return None
+            """
+        )
+    )
+    source = source_in(tmp_path, "well_behaved")
+    show = perform(make_agent(type(source)(**{**as_dict(source), "entry_point": "tested"})))
+    assert len(numbers) > 200
+    assert isinstance(show.ready, Declined)
+    assert show.log.text == "--- start\nwent through: []\n"
+
+
+LIMITED = [
+    ("write", "os.open(__file__, os.O_WRONLY)"),
+    ("write and read", "os.open(__file__, os.O_RDWR)"),
+    ("create", "os.open('/bot/new', os.O_RDONLY | os.O_CREAT)"),
+    ("cut", "os.open(__file__, os.O_RDONLY | os.O_TRUNC)"),
+    ("temporary file", "os.open('/bot', os.O_RDONLY | os.O_TMPFILE)"),
+    ("lock", "fcntl.lockf(0, fcntl.LOCK_SH)"),
+    ("flock", "fcntl.flock(0, fcntl.LOCK_SH)"),
+    ("notify", "fcntl.fcntl(0, fcntl.F_NOTIFY, 1)"),
+    ("pipe size", "fcntl.fcntl(0, 1031, 1 << 20)"),
+    ("own limits", "resource.prlimit(0, resource.RLIMIT_CORE, (0, 0))"),
+    ("limits of another", "resource.prlimit(1, resource.RLIMIT_AS, (0, 0))"),
+    ("type into a terminal", "fcntl.ioctl(0, termios.TIOCSTI, b'x')"),
+    ("process group", "os.killpg(0, 0)"),
+    ("pipe", "os.pipe()"),
+    ("rename", "os.rename(__file__, '/bot/other')"),
+    ("delete", "os.unlink(__file__)"),
+    ("folder", "os.mkdir('/bot/folder')"),
+    ("link", "os.symlink('/', '/bot/root')"),
+    ("change the log's size", "os.ftruncate(2, 0)"),
+]
+
+
+@pytest.mark.parametrize("attempt", [row[1] for row in LIMITED], ids=[row[0] for row in LIMITED])
+def test_use_that_a_call_is_not_allowed_for_fails(tmp_path, attempt):
+    agent = write_bot(
+        tmp_path, f"import fcntl, resource, termios; {attempt}; return observation.legal[0]"
+    )
+    show = perform(agent, questions=1)
+    assert show.fault is not None
+    assert show.fault.detail == "raised PermissionError while choosing an action"
+
+
+def test_bot_reads_its_own_data_by_importlib(tmp_path):
+    package = tmp_path / "pack"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "table.txt").write_text("6-6 is worth keeping")
+    agent = write_bot(
+        tmp_path,
+        "from importlib import resources; "
+        "print(resources.files('pack').joinpath('table.txt').read_text()); "
+        "return observation.legal[0]",
+    )
+    assert "6-6 is worth keeping" in perform(agent, questions=1).log.text
+
+
 def test_stopped_bot_does_not_think_in_its_opponents_time(tmp_path):
     agent = make_agent(source_in(tmp_path, "think_on"))
     try:
@@ -264,14 +348,32 @@ def test_agent_that_was_never_started_can_be_closed(tmp_path):
         make_agent(source_in(tmp_path, "well_behaved")).close()
 
 
-def test_failing_start_is_our_own_failure(tmp_path):
+@pytest.mark.parametrize("pause", [0, 0.3], ids=["at once", "when it has ended"])
+def test_failing_start_is_our_own_failure(tmp_path, monkeypatch, pause):
     source = source_in(tmp_path, "well_behaved")
     agent = make_agent(type(source)(**{**as_dict(source), "folder": str(tmp_path / "missing")}))
+    launch = agent._launcher.launch
+
+    def launch_and_pause(folder):
+        launched = launch(folder)
+        time.sleep(pause)
+        return launched
+
+    monkeypatch.setattr(agent._launcher, "launch", launch_and_pause)
     with nothing_left_behind():
-        agent.start()
-        with pytest.raises(InfrastructureError, match="Can't find source path"):
-            agent.wait_ready(GENEROUS)
-        agent.close()
+        try:
+            agent.start()
+            with pytest.raises(InfrastructureError, match="Can't find source path"):
+                agent.wait_ready(GENEROUS)
+        finally:
+            agent.close()
+
+
+def test_bot_folder_may_be_named_from_here(tmp_path, monkeypatch):
+    source = source_in(tmp_path / "bot", "well_behaved")
+    monkeypatch.chdir(tmp_path)
+    agent = make_agent(type(source)(**{**as_dict(source), "folder": "bot"}))
+    assert perform(agent).fault is None
 
 
 def as_dict(struct):

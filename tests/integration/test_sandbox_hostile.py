@@ -8,6 +8,7 @@ from engine.agents import Failure, Reply
 from engine.outcome import Termination
 from tests.hostile.stage import (
     GENEROUS,
+    IMPATIENT,
     TIGHT,
     first_question,
     make_agent,
@@ -73,11 +74,13 @@ VERDICTS = [
     ("poisoned_text", CRASH, "raised something unnamed while choosing an action"),
 ]
 
+LIMITS = {"sleep": IMPATIENT, "c_recursion": GENEROUS}
+
 
 @pytest.mark.parametrize(("bot", "kind", "detail"), VERDICTS, ids=[row[0] for row in VERDICTS])
 def test_attack_ends_as_its_own_fault_and_leaves_nothing(tmp_path, bot, kind, detail):
     source = source_in(tmp_path / "bot", bot)
-    limits = GENEROUS if kind is MEMORY or bot == "c_recursion" else TIGHT
+    limits = LIMITS.get(bot, GENEROUS if kind is MEMORY else TIGHT)
     start = TIGHT if bot == "import_without_end" else GENEROUS
     before = sorted((tmp_path / "bot").rglob("*"))
     with nothing_left_behind():
