@@ -95,6 +95,7 @@ class _Judge:
             self._judge_faults(slot)
             wanted = outcome_of_faults(self.entrants, outcome.faults)
         _compare_outcomes(outcome, wanted)
+        self._judge_timing()
         digest = compute_digest(self.record)
         if self.record.digest != digest:
             raise RecordError("digest", f"the record's digest is {digest}")
@@ -103,6 +104,17 @@ class _Judge:
             ruleset=self.ruleset,
             deals=tuple(self.deals[index] for index in sorted(self.deals)),
         )
+
+    def _judge_timing(self) -> None:
+        """Only its form: what was measured nobody can measure again."""
+        timing, seats = self.record.timing, self.game.seats(self.entrants)
+        if timing.wall_ms < 0:
+            raise RecordError("timing.wall_ms", "no match takes less than no time")
+        if len(timing.cpu_us) != len(self.record.games):
+            raise RecordError("timing.cpu_us", f"it has one list a game: {len(self.record.games)}")
+        for g, spent in enumerate(timing.cpu_us):
+            if len(spent) != seats or min(spent) < 0:
+                raise RecordError(f"timing.cpu_us[{g}]", f"it has {seats} numbers from 0 up")
 
     def _judge_games(self) -> tuple[list[FinishedGame], Slot | None]:
         """The finished games as played, and the slot that was not finished (None: the match is over)."""
@@ -118,8 +130,15 @@ class _Judge:
             if finished is None:
                 break
             played.append(finished)
-        waiting.refuse_rest()
+        waiting.refuse_rest(self._reason_to_stop(slot))
         return played, slot
+
+    def _reason_to_stop(self, slot: Slot | None) -> str:
+        if slot is None:
+            return "the match was over"
+        if self.cut is not None:
+            return "a fault had ended the match"
+        return f"{_spell(slot)} comes before it and is missing"
 
     def _judge_game(self, index: int, slot: Slot) -> FinishedGame | None:
         """The finished game; None if a fault cut it."""
@@ -267,12 +286,10 @@ class _Listing:
         """The index of that board (or game) in that rotation; None if it is not listed."""
         return self._waiting.pop((number, rotation), None)
 
-    def refuse_rest(self) -> None:
+    def refuse_rest(self, reason: str) -> None:
         """Raise RecordError if games are left that cannot have been played."""
         for index in self._waiting.values():
-            raise RecordError(
-                f"games[{index}]", "this game cannot have been played: its turn had not come"
-            )
+            raise RecordError(f"games[{index}]", f"this game cannot have been played: {reason}")
 
 
 def _judge_claims(record: MatchRecord) -> tuple[Game, Any]:
@@ -390,5 +407,5 @@ def _compare_numbers(found: Sequence[int], wanted: Sequence[int], place: str) ->
 
 def _spell(slot: Slot) -> str:
     if slot.board is None:
-        return f"the game after these, rotation {slot.rotation},"
+        return f"the next game, in rotation {slot.rotation},"
     return f"board {slot.board} in rotation {slot.rotation}"

@@ -29,14 +29,14 @@ def make_matches() -> dict[str, MatchRecord]:
                 "eighty",
                 GamesContest(2),
                 entrants=[pair, mono],
-                options={"scoring": "marks", "target": 3, "nello_doubles": "own_suit"},
+                options={"scoring": "marks", "target": 2, "nello_doubles": "own_suit"},
             ),
             at_random,
             first_legal,
             last_legal,
         ),
         "eighty-extra-boards": play(
-            spec_of("eighty", BoardsContest(1, 2), options={"min_bid": 60}), last_legal
+            spec_of("eighty", BoardsContest(1, 1), options={"min_bid": 60}), last_legal
         ),
         "eighty-fault-at-turn": play(
             spec_of("eighty", BoardsContest(2)), at_random, fails_at(5, ILLEGAL)
