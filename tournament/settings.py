@@ -277,6 +277,32 @@ CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "tournament.sweep", "schedule": 86_400.0},
 }
 
+# --- how the admin looks ----------------------------------------------------------------------
+
+UNFOLD = {
+    "SITE_TITLE": "Domino Arena",
+    "SITE_HEADER": "Domino Arena",
+    "SITE_SUBHEADER": "Administration",
+    "SITE_URL": "/",
+    "SITE_ICON": "/static/web/favicon.svg",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "/static/web/favicon.svg"}],
+    "COLORS": {
+        "primary": {
+            "50": "oklch(97% .02 165)",
+            "100": "oklch(94% .04 165)",
+            "200": "oklch(89% .07 165)",
+            "300": "oklch(82% .1 165)",
+            "400": "oklch(74% .12 165)",
+            "500": "oklch(62% .12 165)",
+            "600": "oklch(48% .1 165)",
+            "700": "oklch(42% .09 165)",
+            "800": "oklch(36% .075 165)",
+            "900": "oklch(31% .06 165)",
+            "950": "oklch(22% .045 165)",
+        },
+    },
+}
+
 # --- what it says -----------------------------------------------------------------------------
 
 LOGGING = {

@@ -44,9 +44,16 @@ from tournament.competitions.models import (
     Tournament,
     TournamentState,
 )
-from tournament.players.admin import Operation, OperationsAdmin, ReadOnlyAdmin, ReadOnlyInline
+from tournament.players.admin import (
+    Operation,
+    OperationsAdmin,
+    ReadOnlyAdmin,
+    ReadOnlyInline,
+    spell_moment,
+)
 from tournament.players.forms import ReasonForm
 from tournament.players.models import BotVersion, Player
+from tournament.players.views import player_of
 
 if settings.USE_UNFOLD:
     from unfold.widgets import (
@@ -126,16 +133,13 @@ class TournamentAdmin(OperationsAdmin):
 
     list_display = (
         "name",
-        "game",
-        "kind",
+        "played",
         "format",
-        "state",
-        "is_paused",
+        "standing",
         "entrants_here",
         "progress",
-        "opens_at",
-        "closes_at",
-        "starts_at",
+        "closes",
+        "starts",
     )
     list_filter = ("state", "game", "kind", "rated", "starts_at")
     search_fields = ("name", "slug", "organiser__username")
@@ -318,10 +322,26 @@ class TournamentAdmin(OperationsAdmin):
             for stage in row.stages.all()
         )
 
-    @admin.display(description="Paused", boolean=True)
-    def is_paused(self, row: Tournament) -> bool:
-        """Whether it is held."""
-        return row.is_paused and row.state not in ENDED
+    @admin.display(description="Game", ordering="game")
+    def played(self, row: Tournament) -> str:
+        """Game and kind."""
+        return f"{row.game}, {row.kind}"
+
+    @admin.display(description="State", ordering="state")
+    def standing(self, row: Tournament) -> str:
+        """Its state, and whether it is held."""
+        is_held = row.is_paused and row.state not in ENDED
+        return f"{row.get_state_display()}{', paused' if is_held else ''}"
+
+    @admin.display(description="Closes (UTC)", ordering="closes_at")
+    def closes(self, row: Tournament) -> str:
+        """When entries close."""
+        return spell_moment(row.closes_at)
+
+    @admin.display(description="Starts (UTC)", ordering="starts_at")
+    def starts(self, row: Tournament) -> str:
+        """When it starts."""
+        return spell_moment(row.starts_at)
 
     @admin.display(description="Entrants", ordering="entrant_count")
     def entrants_here(self, row: Any) -> int:
@@ -381,7 +401,7 @@ class EntrantAdmin(OperationsAdmin):
             name="withdraw",
             label="Withdraw",
             run=lambda row, request, values: services.withdraw_entrant(
-                entrant=row, by=request.user, reason=values["reason"]
+                entrant=row, by=player_of(request), reason=values["reason"]
             ),
             allows=lambda row: (
                 row.state == EntrantState.ACTIVE

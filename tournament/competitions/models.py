@@ -432,6 +432,7 @@ class Match(LeaseFields):
     finished_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
+        verbose_name_plural = "matches"
         constraints = [
             models.CheckConstraint(
                 name="match_state_known", condition=Q(state__in=MatchState.values)
@@ -465,7 +466,7 @@ class Match(LeaseFields):
         ]
 
     def __str__(self) -> str:
-        return f"{self.tournament_id}: {self.pairing_id}"
+        return f"{self.tournament.slug}/{self.pairing.key}"
 
 
 class AttemptEnding(models.TextChoices):

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from engine.errors import UsageError
 from engine.formats import FORMATS
+from engine.formats.elimination import THIRD_PLACE_KEY
 from engine.games import GAMES
 from engine.record import BoardsContest
 from engine.standings import StandingRow
@@ -72,7 +73,7 @@ class MatchRow:
     slug: str
     key: str
     has_page: bool
-    sides: tuple[tables.PairingPart, ...]
+    sides: tuple[selectors.PairingPart, ...]
     outcome: str
     tournament: str = ""
     """Its name, in lists over several."""
@@ -138,7 +139,7 @@ def tournament_list(request: HttpRequest) -> HttpResponse:
         "section": "tournaments",
         "current": current_tournaments() if page.number == 1 else [],
         "page": page,
-        "past": tournament_rows(page.object_list),
+        "past": tournament_rows(list(page.object_list)),
     }
     return render(request, "competitions/list.html", context)
 
@@ -288,7 +289,7 @@ def _rounds(page: selectors.TournamentPage) -> list[dict[str, Any]]:
 def _round_title(page: selectors.TournamentPage, each: selectors.RoundRow) -> str:
     if not page.knocks_out:
         return f"Round {each.index}"
-    matches = sum(row.key != tables.THIRD_PLACE_KEY for row in each.pairings)
+    matches = sum(row.key != THIRD_PLACE_KEY for row in each.pairings)
     return tables.round_title(matches, each.index)
 
 

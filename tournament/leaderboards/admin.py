@@ -13,7 +13,7 @@ from django.utils.html import format_html
 
 from tournament.leaderboards.models import Rating, RatingEvent, RatingPool
 from tournament.leaderboards.selectors import rating_line
-from tournament.players.admin import ReadOnlyAdmin
+from tournament.players.admin import ReadOnlyAdmin, spell_moment
 
 
 class PoolGameFilter(admin.SimpleListFilter):
@@ -75,14 +75,14 @@ class RatingAdmin(ReadOnlyAdmin):
         "standing",
         "matches",
         "win_rate",
-        "changed_at",
+        "last_change",
     )
     list_display_links = ("bot_name",)
     list_filter = (PoolGameFilter, "pool__kind", StandsForBotFilter)
     search_fields = ("bot__name", "bot__owner__username")
     list_select_related = ("pool", "bot__owner", "version")
     list_per_page = 50
-    ordering = ("pool", F("rank").asc(nulls_last=True), "pk")
+    ordering: Any = ("pool", F("rank").asc(nulls_last=True), "pk")
     fields = (*list_display, "mu", "sigma", "wins", "ties", "last_seq")
     readonly_fields = fields
 
@@ -112,18 +112,18 @@ class RatingAdmin(ReadOnlyAdmin):
     @admin.display(description="Leaderboard", ordering="pool")
     def leaderboard(self, row: Rating) -> str:
         """Game and kind."""
-        return f"{row.pool.game}, {row.pool.get_kind_display()}"
+        return f"{row.pool.game}, {row.pool.kind}"
 
     @admin.display(description="Rating (μ − 3σ)", ordering="shown")
     def rating(self, row: Rating) -> str:
         """What it is ranked by."""
-        return f"{row.shown:.2f}"
+        return _signed(row.shown)
 
     @admin.display(description="95 % interval", ordering="mu")
     def interval(self, row: Rating) -> str:
         """Where its strength lies."""
         line = rating_line(row)
-        return f"{line.low:.2f} – {line.high:.2f}"
+        return f"{_signed(line.low)} – {_signed(line.high)}"
 
     @admin.display(description="Standing", ordering="sigma")
     def standing(self, row: Rating) -> str:
@@ -134,6 +134,11 @@ class RatingAdmin(ReadOnlyAdmin):
     def win_rate(self, row: Any) -> str:
         """The share of its matches that it won."""
         return "–" if row.win_share is None else f"{100 * row.win_share:.0f} %"
+
+    @admin.display(description="Last change (UTC)", ordering="changed_at")
+    def last_change(self, row: Rating) -> str:
+        """When a match last changed it."""
+        return spell_moment(row.changed_at)
 
     def view_on_site(self, obj: Rating) -> str:
         """The public leaderboard."""
@@ -167,3 +172,8 @@ class RatingEventAdmin(ReadOnlyAdmin):
     ordering = ("pool", "-seq")
     fields = ("pool", "seq", "kind", "match_key", "teams", "at")
     readonly_fields = fields
+
+
+def _signed(number: float) -> str:
+    """Two digits, with a true minus."""
+    return f"{number:.2f}".replace("-", "−")

@@ -147,6 +147,7 @@ class Rating(models.Model):
     changed_at = models.DateTimeField(db_default=Now())
 
     class Meta:
+        verbose_name_plural = "leaderboards"
         constraints = [
             models.UniqueConstraint("pool", "version", name="rating_unique"),
             models.UniqueConstraint(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
@@ -45,9 +46,16 @@ else:
     from unfold.admin import ModelAdmin, TabularInline
     from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+_STAMP = "%Y-%m-%d %H:%M"
+
 admin.site.site_header = "Domino Arena"
 admin.site.site_title = "Domino Arena"
 admin.site.index_title = "Administration"
+
+
+def spell_moment(when: datetime | None) -> str:
+    """A moment as lists of the admin show it: in UTC, to the minute."""
+    return "–" if when is None else f"{when.astimezone(UTC):{_STAMP}}"
 
 
 class ReadOnlyMixin:
@@ -74,6 +82,7 @@ class ReadOnlyInline(ReadOnlyMixin, TabularInline):  # type: ignore[type-arg] # 
     """Rows to look at beside those they belong to."""
 
     extra = 0
+    hide_title = True
     show_change_link = False
 
 
@@ -251,7 +260,7 @@ class PlayerAdmin(UserAdmin, ModelAdmin):  # type: ignore[type-arg] # generic fo
     list_filter = ("is_staff", "is_active", "groups")
     search_fields = ("username", "email")
     ordering = ("username",)
-    prepopulated_fields = {"slug": ("username",)}
+    prepopulated_fields: ClassVar = {"slug": ("username",)}
     fieldsets = (
         (None, {"fields": ("username", "slug", "password")}),
         ("Person", {"fields": ("email", "time_zone")}),

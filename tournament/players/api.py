@@ -208,12 +208,12 @@ def _read_wheel(request: HttpRequest) -> bytes:
     """The wheel in the request. Raises ApiError if there is none, or it is too large."""
     limit = settings.WHEEL_MAX_BYTES
     if request.content_type == "multipart/form-data":
-        file: UploadedFile[Any] | None = request.FILES.get("wheel")
+        file: UploadedFile | None = request.FILES.get("wheel")
         if file is None:
             raise ApiError(
                 HTTPStatus.BAD_REQUEST, "no_wheel", "send the wheel as the form's field “wheel”"
             )
-        data = file.read(limit + 1)
+        data: bytes = file.read(limit + 1)
     else:
         data = request.read(limit + 1)
     if not data:

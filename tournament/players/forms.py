@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zoneinfo
-from typing import Any
 
 from django import forms
 from django.conf import settings
@@ -109,7 +108,7 @@ class UploadForm(forms.Form):
 
     def clean_wheel(self) -> bytes:
         """The bytes of the wheel."""
-        file: UploadedFile[Any] = self.cleaned_data["wheel"]
+        file: UploadedFile = self.cleaned_data["wheel"]
         name = file.name or ""
         if not name.endswith(".whl"):
             raise forms.ValidationError(
@@ -119,7 +118,8 @@ class UploadForm(forms.Form):
             raise forms.ValidationError(
                 f"{name} has {file.size:,} bytes; at most {settings.WHEEL_MAX_BYTES:,} are allowed."
             )
-        return file.read()
+        data: bytes = file.read()
+        return data
 
 
 class ConfirmForm(forms.Form):

@@ -150,7 +150,10 @@ class BotVersion(LeaseFields):
 
     class Meta:
         permissions = [
-            ("audit_botversion", "Can read what other players' versions printed; each reading is noted")
+            (
+                "audit_botversion",
+                "Can read what other players' versions printed; each reading is noted",
+            )
         ]
         constraints = [
             models.UniqueConstraint("bot", "version", name="botversion_version_unique"),

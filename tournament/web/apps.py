@@ -9,7 +9,7 @@ from django.db.models.signals import post_migrate
 
 ORGANISERS = "organisers"
 """The group whose members, being staff, run tournaments."""
-ORGANISERS_MAY = {
+ORGANISERS_MAY: dict[str, dict[str, tuple[str, ...]]] = {
     "competitions": {
         "view": (
             "tournament",
