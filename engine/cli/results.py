@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from engine.cli.play import LocalMatch
     from engine.referee import SeatLog
 
+FEW_SETS = 8
+"""From fewer sets nothing is concluded: the intervals are those of large samples."""
 LOG_LINES = 30
 """So much of a faulty bot's log is shown, from its end."""
 
@@ -231,8 +233,8 @@ def _conclusion(
         f"{best.name} won: its lead over {second.name}, "
         f"{spell_estimate(lead, '+.2f')} {measure} a {unit},"
     )
-    if lead.low is None:
-        return f"{spelled} says little after one {unit}: play more."
+    if lead.low is None or lead.sets < FEW_SETS:
+        return f"{spelled} says little after {_count(lead.sets, unit)}: play more."
     if lead.low > 0:
         return f"{spelled} is beyond chance (95 %)."
     return f"{spelled} may be chance (95 %): play more {unit}s."

@@ -200,6 +200,11 @@ def test_table_names_the_winner_and_how_sure_it_is(arena):
     assert conclusion.endswith(" points a board, is beyond chance (95 %).")
 
 
+def test_few_boards_say_little(arena):
+    out = play(arena, "random", "greedy", "--game", "eighty", "--boards", 7, "--seed", "x").out
+    assert out.splitlines()[-1].endswith("says little after 7 boards: play more.")
+
+
 def test_installed_bots_fault_ends_the_match_and_shows_its_log(arena, install_plugin):
     install_plugin(
         "crasher",
