@@ -25,7 +25,7 @@ test: ## run the tests
 	$(MANAGE) test
 
 bench: setup ## measure the engine on this machine
-	$(BIN)/arena bench
+	$(BIN)/arena bench engine
 
 demo: ## play a small cup on a temporary site
 	$(MANAGE) demo

@@ -153,6 +153,31 @@ def check(
     _leave(run(bot, trusted=trusted, as_json=as_json))
 
 
+def strength(
+    bots: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[BOT]...", help="As for play; all installed bots if none is named."
+        ),
+    ] = None,
+    game: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GAME", help="eighty or podkidnoe; may be repeated. [both]"),
+    ] = None,
+    boards: Annotated[
+        int, typer.Option(min=2, metavar="N", help="Mirrored sets for each two bots.")
+    ] = 500,
+    seed: Annotated[str, typer.Option(metavar="TEXT", help="Decides the deals.")] = "strength",
+) -> None:
+    """Let trusted bots meet two by two and tell who is stronger, as a table in Markdown.
+
+    They run in this process, without a sandbox.
+    """
+    from engine.cli.strength import run
+
+    _leave(run(bots or (), games=game or (), boards=boards, seed=seed))
+
+
 def bots(as_json: JsonOption = False) -> None:
     """List the installed bots and what each plays."""
     from engine.cli.installed import run
@@ -202,6 +227,28 @@ def pack(
     _leave(run(project, folder=folder))
 
 
+def strength(
+    bots: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[BOT]", help="As for play; all installed bots if none is named."),
+    ] = None,
+    game: Annotated[
+        list[str] | None, typer.Option(metavar="GAME", help="May be repeated. [every game]")
+    ] = None,
+    boards: Annotated[
+        int, typer.Option(min=2, metavar="N", help="Mirrored sets for each two bots.")
+    ] = 500,
+    seed: Annotated[str, typer.Option(metavar="TEXT", help="Decides the deals.")] = "strength",
+) -> None:
+    """Let trusted bots all meet, two by two.
+
+    Prints who beats whom, and by how much, as a Markdown table. The bots run in this process.
+    """
+    from engine.cli.strength import run
+
+    _leave(run(bots or [], games=game or [], boards=boards, seed=seed))
+
+
 def version() -> None:
     """Tell the versions of arena, protocol and record."""
     from engine.cli.version import run
@@ -220,7 +267,7 @@ def make_app() -> typer.Typer:
         rich_markup_mode="rich" if sys.stdout.isatty() else None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for command in (play, verify, replay, check, pack, bots, new, version):
+    for command in (play, verify, replay, check, pack, bots, new, strength, version):
         app.command()(command)
     app.add_typer(_make_bench(), name="bench")
     return app
