@@ -8,7 +8,16 @@ from pathlib import Path
 from engine.agents import Failure
 from engine.outcome import Termination
 from engine.record import BoardsContest, GamesContest, MatchRecord, encode_record
-from tests.match_fakes import at_random, entrant, fails_at, fails_on_seat, first_legal, last_legal, play, spec_of
+from tests.match_fakes import (
+    at_random,
+    entrant,
+    fails_at,
+    fails_on_seat,
+    first_legal,
+    last_legal,
+    play,
+    spec_of,
+)
 
 FOLDER = Path(__file__).parent / "records"
 
