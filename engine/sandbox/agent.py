@@ -45,6 +45,7 @@ from engine.sdk.timecontrol import TimeControl
 _SLICE_SECONDS = 1.0
 """The lease is kept alive at least so often while a bot thinks."""
 _CLOCK_GRACE_SECONDS = 0.001
+"""The clock is looked at again so long after it could have run out at the earliest."""
 _DEATH_SECONDS = 2.0
 """How long a process that closed its channel may take to be dead, if that is why."""
 
@@ -95,7 +96,6 @@ class SandboxAgent:
         self._launched: Launched | None = None
         self._bot: _BotProcess | None = None
         self._turn = 0
-        self._seen_us = 0
         self._broken: Failure | None = None
         self._log = AgentLog()
 

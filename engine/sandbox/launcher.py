@@ -73,22 +73,17 @@ class BubblewrapLauncher:
 
     def launch(self, folder: str) -> Launched:
         """As `Launcher.launch` says."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        log_fd, traceback_fd = _open_log("log"), _open_log("traceback")
-        engine_fd = _open_engine()
-        try:
+        with contextlib.ExitStack() as kept, contextlib.ExitStack() as passed_on:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            kept.callback(ours.close)
+            passed_on.callback(theirs.close)
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            log_fd, traceback_fd = _open_log("log", kept), _open_log("traceback", kept)
+            engine_fd = _open_engine(passed_on)
             inherited = Inherited(theirs.fileno(), log_fd, traceback_fd, engine_fd)
             command = bubblewrap_command(find_bubblewrap(), str(Path(folder).absolute()), inherited)
             process = _spawn(command, inherited)
-        except BaseException:
-            ours.close()
-            os.close(log_fd)
-            os.close(traceback_fd)
-            raise
-        finally:
-            theirs.close()
-            os.close(engine_fd)
+            kept.pop_all()
         return Launched(_Bubblewrap(process), ours, log_fd, traceback_fd)
 
 
@@ -213,24 +208,27 @@ def _spawn(command: list[str], inherited: Inherited) -> subprocess.Popen[bytes]:
             pass_fds=inherited,
             cwd="/",
             env={},
+            start_new_session=True,  # a Ctrl-C in the terminal is for the referee alone
         )
     except OSError as error:
         raise InfrastructureError(f"bubblewrap could not be started: {error}") from error
 
 
-def _open_engine() -> int:
+def _open_engine(until: contextlib.ExitStack) -> int:
     """The engine's archive, open at its beginning: bubblewrap reads it to its end."""
     descriptor = os.memfd_create(f"{_NAME}-engine", os.MFD_CLOEXEC)
+    until.callback(os.close, descriptor)
     os.write(descriptor, engine_archive())
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
 
 
-def _open_log(name: str) -> int:
+def _open_log(name: str, until: contextlib.ExitStack) -> int:
     """A file in memory that only its open descriptors reach; RLIMIT_FSIZE bounds what the child adds."""
     import fcntl
 
     descriptor = os.memfd_create(f"{_NAME}-{name}", os.MFD_CLOEXEC)
+    until.callback(os.close, descriptor)
     fcntl.fcntl(descriptor, fcntl.F_SETFL, os.O_APPEND)
     return descriptor
 
@@ -321,25 +319,24 @@ def _bubblewraps() -> list[str]:
 
 def _try_bubblewrap(bubblewrap: str) -> str | None:
     """Run the interpreter behind all the flags; what went wrong, None if nothing."""
-    engine_fd = _open_engine()
-    command = bubblewrap_command(
-        bubblewrap, str(Path(__file__).resolve().parent), Inherited(0, 1, 2, engine_fd)
-    )
-    command = [*command[: command.index("-c")], "-c", "pass"]
-    try:
-        done = subprocess.run(
-            command,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            pass_fds=(engine_fd,),
-            timeout=_TRY_SECONDS,
-            env={},
+    with contextlib.ExitStack() as passed_on:
+        engine_fd = _open_engine(passed_on)
+        command = bubblewrap_command(
+            bubblewrap, str(Path(__file__).resolve().parent), Inherited(0, 1, 2, engine_fd)
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
-    finally:
-        os.close(engine_fd)
+        command = [*command[: command.index("-c")], "-c", "pass"]
+        try:
+            done = subprocess.run(
+                command,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                pass_fds=(engine_fd,),
+                timeout=_TRY_SECONDS,
+                env={},
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
     if done.returncode == 0:
         return None
     return done.stderr.decode(errors="replace").strip() or f"exit status {done.returncode}"

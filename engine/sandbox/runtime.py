@@ -57,17 +57,13 @@ def find_runtime() -> Runtime:
     """The runtime of the interpreter that runs now. Raises SandboxUnavailableError if its parts cannot be found."""
     # A virtual environment's own interpreter is only a link.
     interpreter = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
-    base = {"base": sys.base_prefix, "platbase": sys.base_exec_prefix}
-    stdlib = Path(sysconfig.get_path("stdlib", vars=base | {"installed_base": sys.base_prefix}))
-    platstdlib = Path(
-        sysconfig.get_path("platstdlib", vars=base | {"platbase": sys.base_exec_prefix})
-    )
+    stdlib, platstdlib = _folder("stdlib"), _folder("platstdlib")
     if not interpreter.is_file() or not (stdlib / "os.py").is_file():
         raise SandboxUnavailableError(
             [f"the interpreter's parts cannot be found at {interpreter} and {stdlib}"]
         )
     links, folders = _library_folders()
-    outside = [*folders, stdlib, platstdlib, interpreter, *_interpreter_library()]
+    outside = [*folders, stdlib, platstdlib, interpreter, *_interpreter_library(interpreter)]
     shown = list(dict.fromkeys((str(path), str(path)) for path in outside))
     return Runtime(
         interpreter=str(interpreter),
@@ -100,13 +96,21 @@ def _library_folders() -> tuple[tuple[tuple[str, str], ...], list[Path]]:
     return tuple(links), folders
 
 
-def _interpreter_library() -> list[Path]:
+def _folder(name: str) -> Path:
+    """A folder of the interpreter itself, not of a virtual environment, with all links resolved as it sees it."""
+    base = {"base": sys.base_prefix, "installed_base": sys.base_prefix}
+    plat = {"platbase": sys.base_exec_prefix, "installed_platbase": sys.base_exec_prefix}
+    return Path(sysconfig.get_path(name, vars=base | plat)).resolve()
+
+
+def _interpreter_library(interpreter: Path) -> list[Path]:
     """``libpython3.x.so``, for an interpreter that is built so."""
-    folder, name = sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME")
-    if not folder or not name:
+    name = sysconfig.get_config_var("INSTSONAME") or ""
+    if ".so" not in name:
         return []
-    path = Path(folder) / name
-    return [path] if ".so" in name and path.is_file() else []
+    built_for = sysconfig.get_config_var("LIBDIR") or ""
+    folders = (Path(built_for), interpreter.parent.parent / "lib")
+    return [folder / name for folder in folders if (folder / name).is_file()]
 
 
 def _without_nested(shown: list[tuple[str, str]]) -> list[tuple[str, str]]:
