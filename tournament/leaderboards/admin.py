@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import Case, F, FloatField, QuerySet, When
@@ -67,12 +67,9 @@ class RatingAdmin(ReadOnlyAdmin):
     list_display = (
         "rank",
         "bot_name",
-        "version_name",
         "owner",
         "leaderboard",
         "rating",
-        "interval",
-        "standing",
         "matches",
         "win_rate",
         "last_change",
@@ -82,8 +79,8 @@ class RatingAdmin(ReadOnlyAdmin):
     search_fields = ("bot__name", "bot__owner__username")
     list_select_related = ("pool", "bot__owner", "version")
     list_per_page = 50
-    ordering: Any = ("pool", F("rank").asc(nulls_last=True), "pk")
-    fields = (*list_display, "mu", "sigma", "wins", "ties", "last_seq")
+    ordering: ClassVar[Any] = ("pool", F("rank").asc(nulls_last=True), "pk")
+    fields = (*list_display, "version", "standing", "mu", "sigma", "wins", "ties", "last_seq")
     readonly_fields = fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Rating]:
@@ -96,13 +93,8 @@ class RatingAdmin(ReadOnlyAdmin):
 
     @admin.display(description="Bot", ordering="bot__name")
     def bot_name(self, row: Rating) -> str:
-        """The bot."""
-        return row.bot.name
-
-    @admin.display(description="Version", ordering="version")
-    def version_name(self, row: Rating) -> str:
-        """The version that is rated."""
-        return row.version.version
+        """The bot and the version that is rated."""
+        return f"{row.bot.name} {row.version.version}"
 
     @admin.display(description="Owner", ordering="bot__owner__username")
     def owner(self, row: Rating) -> str:
@@ -114,16 +106,12 @@ class RatingAdmin(ReadOnlyAdmin):
         """Game and kind."""
         return f"{row.pool.game}, {row.pool.kind}"
 
-    @admin.display(description="Rating (μ − 3σ)", ordering="shown")
+    @admin.display(description="Rating (95 % interval)", ordering="shown")
     def rating(self, row: Rating) -> str:
-        """What it is ranked by."""
-        return _signed(row.shown)
-
-    @admin.display(description="95 % interval", ordering="mu")
-    def interval(self, row: Rating) -> str:
-        """Where its strength lies."""
+        """What it is ranked by, μ − 3σ, and where its strength lies; ``?`` while it is provisional."""
         line = rating_line(row)
-        return f"{_signed(line.low)} – {_signed(line.high)}"
+        doubt = "" if line.is_settled else "?"
+        return f"{_signed(line.shown)}{doubt} ({_signed(line.low)} – {_signed(line.high)})"
 
     @admin.display(description="Standing", ordering="sigma")
     def standing(self, row: Rating) -> str:

@@ -35,6 +35,8 @@ class LeaderboardName:
     game: str
     kind: str
     title: str
+    summary: str
+    """Who meets whom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +122,20 @@ def pools() -> QuerySet[RatingPool]:
 def leaderboards() -> tuple[LeaderboardName, ...]:
     """Every leaderboard that the site can have, those without a rated match too."""
     return tuple(
-        LeaderboardName(game.name, kind, f"{game.title}, {PoolKind(kind).label}")
+        LeaderboardName(game.name, kind, leaderboard_title(game.name, kind), kind.label)
         for game in GAMES.values()
         for kind in kinds_of(game)
     )
+
+
+def leaderboard_title(game: str, kind: str) -> str:
+    """What a leaderboard is called: ``Eighty, pairs``; just ``Podkidnoe``, where there is but one kind."""
+    if game not in GAMES:
+        return f"{game}, {kind}"
+    title = GAMES[game].title
+    if len(kinds_of(GAMES[game])) == 1:
+        return title
+    return f"{title}, {'pairs' if kind == PoolKind.PAIR else 'single bots'}"
 
 
 def kinds_of(game: Game) -> tuple[PoolKind, ...]:

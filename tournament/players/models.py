@@ -23,7 +23,7 @@ class Player(AbstractUser):
     time_zone = models.CharField(max_length=64, default="UTC")
     """An IANA name; times are shown in it."""
 
-    class Meta(AbstractUser.Meta):
+    class Meta(AbstractUser.Meta):  # type: ignore[name-defined,misc] # the stubs do not have it
         verbose_name = "player"
         verbose_name_plural = "players"
 

@@ -22,7 +22,6 @@ from tournament.competitions.views import (
     tournament_rows,
 )
 from tournament.leaderboards import selectors as leaderboards
-from tournament.leaderboards.models import PoolKind
 from tournament.players import selectors as players
 from tournament.players.forms import UploadForm
 from tournament.players.models import Bot
@@ -90,7 +89,7 @@ def _ratings(row: Bot) -> list[dict[str, Any]]:
         {
             "game": rating.pool.game,
             "kind": rating.pool.kind,
-            "title": f"{GAMES[rating.pool.game].title}, {PoolKind(rating.pool.kind).label}",
+            "title": leaderboards.leaderboard_title(rating.pool.game, rating.pool.kind),
             "rank": rating.rank,
             "line": leaderboards.rating_line(rating),
         }

@@ -105,6 +105,12 @@ def badge(state: str, label: str = "") -> SafeString:
 
 
 @register.filter
+def rating(number: float) -> str:
+    """A rating to one decimal, a true minus: ``−0.3``."""
+    return f"{number:.1f}".replace("-", "−")
+
+
+@register.filter
 def percent(share: float | None) -> str:
     """A share from 0 to 1 as ``57 %``."""
     return "–" if share is None else f"{100 * share:.0f} %"

@@ -9,7 +9,7 @@ function showLocalTime(moment) {
   const instant = new Date(moment.dateTime);
   if (Number.isNaN(instant.getTime()) || instant.getTimezoneOffset() === 0) return;
   const note = document.createElement("small");
-  note.className = "local-time nowrap";
+  note.className = "local-time";
   note.textContent = ` (${here.format(instant)})`;
   moment.after(note);
 }
