@@ -15,7 +15,7 @@ import msgspec
 
 from engine.agents import AgentFactory, BotSource, Declined, Failure, Limits, never
 from engine.cli.exits import ExitCode
-from engine.cli.output import note, print_json, print_table, say
+from engine.cli.output import note, print_json, print_table, progress, say
 from engine.cli.results import printable
 from engine.errors import ArenaError, SandboxUnavailableError
 from engine.games import GAMES
@@ -48,8 +48,15 @@ class ListedBot(msgspec.Struct, frozen=True, kw_only=True):
 def run(*, as_json: bool) -> ExitCode:
     """List the bots; NOT_GOOD if one of them is broken."""
     factory = _sandbox()
-    with tempfile.TemporaryDirectory(prefix="arena-bots-") as folder:
-        bots = [_list_bot(plugin, Path(folder), factory) for plugin in installed_plugins()]
+    plugins = installed_plugins()
+    bots = []
+    with (
+        tempfile.TemporaryDirectory(prefix="arena-bots-") as folder,
+        progress("starting bots", len(plugins), quiet=as_json) as show,
+    ):
+        for plugin in plugins:
+            bots.append(_list_bot(plugin, Path(folder), factory))
+            show(len(bots))
     if as_json:
         listed = [msgspec.to_builtins(bot) for bot in bots]
         print_json({"bots": listed, "sandboxed": factory is not None})

@@ -178,3 +178,33 @@ def test_installed_bot_that_is_broken_does_not_hide_the_others(tmp_path):
     bots = {bot["name"]: bot for bot in json.loads(done.stdout)["bots"]}
     assert "not today" in bots["clumsy"]["error"]
     assert bots["greedy"]["error"] is None
+
+
+def test_terminal_sees_progress_with_the_time_left_and_others_see_nothing(tmp_path):
+    terminal, end = os.openpty()
+    command = ["play", "greedy", "random", "--game", "eighty", "--boards", "40"]
+    code = "from engine.cli import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *command],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=end,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+    ) as process:
+        os.close(end)
+        shown = b"".join(iter(lambda: read_terminal(terminal), b""))
+        answer = process.stdout.read() if process.stdout else b""
+    os.close(terminal)
+    assert process.returncode == 0
+    assert b"greedy - random" in shown
+    assert b"/80" in shown
+    assert b"left" in shown
+    assert b"\x1b" not in answer
+
+
+def read_terminal(terminal: int) -> bytes:
+    """What is written next; nothing once the other end is closed."""
+    try:
+        return os.read(terminal, 4096)
+    except OSError:
+        return b""
