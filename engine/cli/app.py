@@ -153,31 +153,6 @@ def check(
     _leave(run(bot, trusted=trusted, as_json=as_json))
 
 
-def strength(
-    bots: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[BOT]...", help="As for play; all installed bots if none is named."
-        ),
-    ] = None,
-    game: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GAME", help="eighty or podkidnoe; may be repeated. [both]"),
-    ] = None,
-    boards: Annotated[
-        int, typer.Option(min=2, metavar="N", help="Mirrored sets for each two bots.")
-    ] = 500,
-    seed: Annotated[str, typer.Option(metavar="TEXT", help="Decides the deals.")] = "strength",
-) -> None:
-    """Let trusted bots meet two by two and tell who is stronger, as a table in Markdown.
-
-    They run in this process, without a sandbox.
-    """
-    from engine.cli.strength import run
-
-    _leave(run(bots or (), games=game or (), boards=boards, seed=seed))
-
-
 def bots(as_json: JsonOption = False) -> None:
     """List the installed bots and what each plays."""
     from engine.cli.installed import run
