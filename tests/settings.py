@@ -9,13 +9,18 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import sys
 import tempfile
+from pathlib import Path
 
-os.environ["ARENA_HOME"] = tempfile.mkdtemp(prefix="arena-test-")
+if "mypy" in sys.modules:  # it leaves without saying good-bye, and writes nothing into the home
+    os.environ["ARENA_HOME"] = str(Path(__file__).parents[1] / ".mypy_cache" / "arena-home")
+else:
+    os.environ["ARENA_HOME"] = tempfile.mkdtemp(prefix="arena-test-")
+    atexit.register(shutil.rmtree, os.environ["ARENA_HOME"], ignore_errors=True)
 os.environ["ARENA_BROKER_URL"] = "memory://"
 for _name in ("ARENA_DATABASE", "ARENA_DEBUG", "ARENA_TRUST_BOTS", "ARENA_HTTPS"):
     os.environ.pop(_name, None)
-atexit.register(shutil.rmtree, os.environ["ARENA_HOME"], ignore_errors=True)
 
 from tournament.settings import *  # noqa: E402, F403 - the home has to be set before
 

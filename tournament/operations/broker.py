@@ -68,6 +68,7 @@ def command(server: Path, socket_path: Path, data: Path) -> list[str]:
         *("--save", ""),
         *("--maxmemory-policy", "noeviction"),
         *("--daemonize", "no"),
+        *("--set-proc-title", "no"),
         *("--loglevel", "warning"),
     ]
 

@@ -1,0 +1,307 @@
+"""The whole site as its users start it: `demo` from end to end, `up` through good and bad days.
+
+Every process that such a start brings along inherits a mark in its environment, by which a test finds
+what is left of it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.record import (
+    BotRef,
+    DealSource,
+    EntrantRef,
+    compute_digest,
+    decode_record,
+    make_spec,
+    replay,
+)
+from engine.runner import run_match
+from engine.shuffle import commitment, deal_key, tournament_prk
+from engine.wheels import wheel_source
+from tournament.operations.house import reference_plugins, reference_wheel
+
+pytestmark = [
+    pytest.mark.stack,
+    pytest.mark.sandbox,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("stack"),
+]
+
+MANAGE = Path(__file__).parents[2] / "manage.py"
+MARK = "ARENA_TEST_MARK"
+URL = re.compile(r"is up at (http://\S+)")
+SEED = "a seed of the tests"
+
+
+def wait_for(condition: Callable[[], Any], *, seconds: float = 120) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.1)
+    return value
+
+
+class Started:
+    """`manage.py` with some arguments, and all that it has started."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.mark = uuid.uuid4().hex
+        self.errors = folder / f"{self.mark}.stderr"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("ARENA_")}
+        with self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, str(MANAGE), *arguments],
+                env={**kept, "ARENA_BOOTSTRAP": "0", MARK: self.mark},
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
+
+    @property
+    def said(self) -> str:
+        return self.errors.read_text()
+
+    def finish(self, *, seconds: float = 600) -> bytes:
+        """Wait for its end; what it printed."""
+        output, _ = self.process.communicate(timeout=seconds)
+        return output
+
+    def processes(self) -> dict[int, str]:
+        """The command lines of all that carries the mark, by process id."""
+        needle = f"{MARK}={self.mark}".encode()
+        found = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if needle in (folder / "environ").read_bytes().split(b"\0"):
+                    found[int(folder.name)] = (
+                        (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    )
+            except OSError:  # it has just ended
+                continue
+        return found
+
+    def find(self, part: str) -> int | None:
+        """The first process with `part` in its command line."""
+        return next((pid for pid, line in sorted(self.processes().items()) if part in line), None)
+
+    def end(self) -> None:
+        """Leave nothing behind, whatever the test came to."""
+        for pid in self.processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        self.process.wait()
+        if self.process.stdout:
+            self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict, Path, Started]]:
+    """A demo that was played to its end: its JSON, its records, its process."""
+    folder = tmp_path_factory.mktemp("demo")
+    started = Started(folder, "demo", "--seed", SEED, "--json", "--records", "records")
+    try:
+        output = started.finish()
+        assert started.process.returncode == 0, started.said
+        yield json.loads(output), folder / "records", started
+    finally:
+        started.end()
+
+
+def test_demo_plays_both_tournaments_to_their_end(demo):
+    results, _, _ = demo
+    cup, league = results["tournaments"]
+    assert (cup["game"], cup["format"], len(cup["matches"])) == ("eighty", "single_elimination", 7)
+    assert (league["game"], league["format"], len(league["matches"])) == (
+        "podkidnoe",
+        "round_robin",
+        6,
+    )
+    assert {cup["state"], league["state"]} == {"finished"}
+    assert len(cup["standings"]) == 8
+    assert [row["place"] for row in cup["standings"]] == [1, 2, 3, 3, 5, 5, 5, 5]
+    assert sum(results["terminations"].values()) == 13
+
+
+def test_demo_rates_every_bot_that_played(demo):
+    results, _, _ = demo
+    boards = results["leaderboards"]
+    assert len(boards["eighty/mono"]) == 8
+    assert len(boards["podkidnoe/ffa"]) == 4
+    assert all(row["matches"] > 0 for rows in boards.values() for row in rows)
+    assert all(
+        row["shown"] == pytest.approx(row["mu"] - 3 * row["sigma"]) for row in boards["eighty/mono"]
+    )
+
+
+def test_demos_records_are_true_and_hold_the_deals_that_the_secret_yields(demo):
+    results, records, _ = demo
+    for tournament in results["tournaments"]:
+        secret = bytes.fromhex(tournament["secret"])
+        assert secret == sha256(SEED.encode()).digest()
+        assert tournament["commitment"] == commitment(tournament["slug"], secret)
+        prk = tournament_prk(secret, tournament["pub"])
+        for match in tournament["matches"]:
+            record = decode_record(Path(match["record"]).read_bytes())
+            assert records in Path(match["record"]).parents
+            replay(record)
+            assert compute_digest(record) == match["digest"] == record.digest
+            for deal in (deal for game in record.games for deal in game.deals):
+                key = deal_key(prk, record.game, tournament["id"], match["key"], deal.number)
+                assert deal.key == key.hex()
+
+
+def test_match_of_the_demo_can_be_played_again_from_what_was_published(demo, tmp_path: Path):
+    results, _, _ = demo
+    wheels = {plugin.name: reference_wheel(plugin) for plugin in reference_plugins()}
+    cup = results["tournaments"][0]
+    match = next(match for match in cup["matches"] if set(match["entrants"]) <= wheels.keys())
+    record = decode_record(Path(match["record"]).read_bytes())
+    sources = [[wheel_source(wheels[name], tmp_path)] for name in match["entrants"]]
+    prk = tournament_prk(bytes.fromhex(cup["secret"]), cup["pub"])
+    spec = make_spec(
+        game=record.game,
+        entrants=[
+            EntrantRef(
+                name=source.bot,
+                bots=(BotRef(bot=source.bot, version=source.version, wheel=source.wheel),),
+            )
+            for (source,) in sources
+        ],
+        contest=record.contest,
+        time_control=record.time_control,
+        deals=DealSource(prk=prk, tournament_id=cup["id"], reveal=True),
+        match_key=match["key"],
+    )
+    assert run_match(spec, sources).record.digest == match["digest"]
+
+
+def test_demo_leaves_no_process_behind(demo):
+    _, _, started = demo
+    assert started.processes() == {}
+
+
+def test_demo_that_cannot_write_its_records_says_so_before_it_plays(tmp_path: Path):
+    (tmp_path / "taken").write_text("")
+    started = Started(tmp_path, "demo", "--records", "taken")
+    assert started.finish() == b""
+    assert started.process.returncode == 1
+    assert "choose another by --records" in started.said
+
+
+def test_interrupted_demo_ends_everything(tmp_path: Path):
+    started = Started(tmp_path, "demo")
+    try:
+        wait_for(lambda: "The house submitted" in started.said)
+        started.process.send_signal(signal.SIGINT)
+        assert started.finish() == b""
+        assert started.process.returncode == 130
+        assert started.processes() == {}
+    finally:
+        started.end()
+
+
+class Site:
+    """`up` in a home of its own, on a free port."""
+
+    def __init__(self, folder: Path, home: Path) -> None:
+        self.started = Started(folder, "up", "--listen", "127.0.0.1:0", "--home", str(home))
+
+    def wait_until_up(self) -> str:
+        def find_url() -> re.Match[str] | None:
+            assert self.started.process.poll() is None, self.started.said
+            return URL.search(self.started.said)
+
+        return wait_for(find_url).group(1)
+
+    def get(self, path: str) -> tuple[int, str]:
+        connection = http.client.HTTPConnection(
+            self.wait_until_up().removeprefix("http://"), timeout=30
+        )
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def start_site(tmp_path: Path):
+    """Starts sites in one home."""
+    sites = []
+
+    def start() -> Site:
+        sites.append(Site(tmp_path, tmp_path / "home"))
+        return sites[-1]
+
+    yield start
+    for site in sites:
+        site.started.end()
+
+
+def test_site_starts_with_an_operator_bots_and_cups_and_stops_when_asked(
+    start_site, tmp_path: Path
+):
+    site = start_site()
+    assert site.get("/healthz")[0] == 200
+    status, page = site.get("/tournaments/")
+    assert status == 200
+    assert "Eighty Cup" in page
+    assert "as admin with the password " in site.started.said
+
+    second = start_site()
+    second.started.finish()
+    assert second.started.process.returncode == 1
+    assert "already runs in" in second.started.said
+
+    site.started.process.send_signal(signal.SIGINT)
+    site.started.finish()
+    assert site.started.process.returncode == 0
+    assert site.started.processes() == {}
+    assert not (tmp_path / "home" / "broker-socket").exists()
+
+    again = start_site()
+    again.wait_until_up()
+    assert "with the password" not in again.started.said
+    assert "changepassword admin" in again.started.said
+    again.started.process.send_signal(signal.SIGTERM)
+    again.started.finish()
+    assert again.started.process.returncode == 0
+
+
+def test_killed_part_of_a_site_comes_back_and_the_others_go_on(start_site):
+    site = start_site()
+    site.wait_until_up()
+    for part in ("valkey-server", "-m gunicorn", "--pool solo", "--pool prefork", " beat "):
+        killed = wait_for(lambda part=part: site.started.find(part))
+        os.kill(killed, signal.SIGKILL)
+        wait_for(
+            lambda part=part, killed=killed: (found := site.started.find(part)) and found != killed
+        )
+    assert site.get("/healthz")[0] == 200
+
+
+def test_nothing_outlives_a_killed_site(start_site):
+    site = start_site()
+    site.wait_until_up()
+    site.started.process.kill()
+    wait_for(lambda: site.started.processes() == {}, seconds=60)
