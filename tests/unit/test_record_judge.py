@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ from engine.record import (
     compute_digest,
     decode_record,
     encode_record,
+    record_schema,
     replay,
 )
 from engine.shuffle import local_prk
@@ -40,6 +42,7 @@ from tests.match_fakes import (
 from tests.oracle.judge import judge as judge_again
 
 GOLDEN = sorted(path.stem for path in FOLDER.glob("*.json"))
+SCHEMA = jsonschema.Draft202012Validator(record_schema())
 Path = tuple[str | int, ...]
 
 
@@ -198,7 +201,9 @@ def test_what_was_played_replays_true_by_both_judges(played):
         for game in record.games
         for deal in game.deals
     ]
-    assert judge_again(json.loads(encode_record(record)), prk=spec.deals.prk) == []
+    doc = json.loads(encode_record(record))
+    assert judge_again(doc, prk=spec.deals.prk) == []
+    assert SCHEMA.is_valid(doc)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
