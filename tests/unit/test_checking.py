@@ -10,7 +10,7 @@ import pytest
 from engine import checking
 from engine.agents import BotSource, Reply
 from engine.checking import AcceptedGame, check_bot, check_wheel
-from engine.errors import InfrastructureError
+from engine.errors import InfrastructureError, SandboxUnavailableError
 from engine.games import GAMES
 
 EVERYTHING = {
@@ -183,6 +183,15 @@ def test_lost_lease_ends_the_check(tmp_path):
 
     with pytest.raises(InfrastructureError, match="lost"):
         check(bot_in(tmp_path), keep_alive=lose)
+
+
+def test_machine_that_cannot_hold_bots_says_nothing_of_the_bot(tmp_path, monkeypatch):
+    def refuse():
+        raise SandboxUnavailableError(["no walls"])
+
+    monkeypatch.setattr(checking, "_sandboxed", refuse)
+    with pytest.raises(SandboxUnavailableError, match="no walls"):
+        check_bot(bot_in(tmp_path))
 
 
 def test_progress_counts_up_to_what_was_planned(tmp_path):

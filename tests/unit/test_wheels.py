@@ -7,8 +7,10 @@ import io
 import stat
 import struct
 import sys
+import tempfile
 import threading
 import zipfile
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -552,6 +554,23 @@ def test_project_is_packed_without_running_it(tmp_path, files, packed):
     assert [name for name in info.files if ".dist-info/" not in name] == packed
     assert (info.bot, info.distribution, info.version) == ("my-bot", "my-bot", "1.0")
     assert info.requires == ("domino-arena>=0.1",)
+
+
+NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,8}\.(py|txt|json)", fullmatch=True)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.dictionaries(NAMES, st.binary(max_size=300), max_size=6))
+def test_packed_project_unpacks_to_its_files(files):
+    files = {name: content for name, content in files.items() if "customize" not in name}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        project(folder, {"src/my_bot/__init__.py": ""})
+        for path, content in files.items():
+            (folder / "src/my_bot" / path).write_bytes(content)
+        unpacked = unpack_wheel(pack_project(folder), folder / "cache")
+        found = {path.name: path.read_bytes() for path in (unpacked / "my_bot").iterdir()}
+    assert found == {"__init__.py": b""} | files
 
 
 def test_packing_a_project_twice_gives_equal_bytes(tmp_path):
