@@ -63,7 +63,7 @@ class Comparison(NamedTuple):
         return self.goal is None or self.ratio >= self.goal
 
 
-def bench_engine(*, pairs: int = 9, cpu_seconds: float = 0.3) -> Iterator[Comparison]:
+def bench_engine(*, pairs: int = 15, cpu_seconds: float = 0.15) -> Iterator[Comparison]:
     """Measure the games against OpenSpiel, each side `pairs` times for about `cpu_seconds`.
 
     Raises UsageError if OpenSpiel is not installed.
@@ -109,10 +109,10 @@ def compare(
 def command(
     pairs: Annotated[
         int, typer.Option(min=5, metavar="N", help="How many times each side is measured.")
-    ] = 9,
+    ] = 15,
     cpu_seconds: Annotated[
         float, typer.Option(min=0.05, metavar="S", help="How long each measurement takes.")
-    ] = 0.3,
+    ] = 0.15,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 if a goal is missed.")
     ] = False,

@@ -23,7 +23,6 @@ from engine.tiles import Tile, format_tiles, tile_set
 
 SEATS: Final = 4
 HAND_SIZE: Final = 10
-TRICKS: Final = 10
 TRICK_POINTS: Final = 2
 """What each trick is worth besides the count tiles in it (Eighty 12)."""
 ALL_POINTS: Final = 80
@@ -265,6 +264,8 @@ def _consequences(mode: int, led: int) -> tuple[int, list[int]]:
 
 # Tables, made from the rules above.
 
+_BIT: Final = [1 << kind for kind in range(len(_KINDS))]
+_TWIN_BIT: Final = [bit << _TWIN_SHIFT for bit in _BIT]
 _POINTS: Final = [_count(tile) for tile in _KINDS]
 _LEAD: Final = [[_consequences(mode, _led_suit(mode, tile)) for tile in _KINDS] for mode in _MODES]
 """By mode and led kind: the mask of the kinds that follow, and each kind's strength."""
@@ -305,7 +306,6 @@ class EightyState(base.State):
         "_mode",
         "_next",
         "_plays",
-        "_pot",
         "_ruleset",
         "_strengths",
         "_taken",
@@ -339,7 +339,6 @@ class EightyState(base.State):
         self._best = 0
         self._winner = -1
         self._tie = 1 if ruleset.twin_winner == "last" else 0
-        self._pot = 0
         self._plays: list[int] = []
         self._winners: list[int] = []
         self._taken = [0, 0]
@@ -370,11 +369,9 @@ class EightyState(base.State):
         seat = self.seat
         hands = self._hands
         hand = hands[seat]
-        bit = 1 << code
-        twin = bit << _TWIN_SHIFT
-        hands[seat] = hand ^ twin if hand & twin else hand ^ bit
+        twin = _TWIN_BIT[code]
+        hands[seat] = hand ^ twin if hand & twin else hand ^ _BIT[code]
         self._plays.append(code)
-        self._pot += _POINTS[code]
         follow = self._follow
         if not follow:
             follow, strengths = self._leads[code]
@@ -432,23 +429,24 @@ class EightyState(base.State):
 
     def _begin_play(self) -> None:
         self._leads = _LEAD[self._mode]
-        self._lead(self._bidder)
-
-    def _lead(self, seat: int) -> None:
-        self.seat = self._leader = seat
-        self._follow = 0
-        self._allowed = self._hands[seat] & _ONE_EACH
+        self.seat = self._leader = self._bidder
+        self._allowed = self._hands[self._bidder] & _ONE_EACH
 
     def _take_trick(self) -> None:
+        """Eighty 11, 12, 16: the deal ends with the last tile, or when the Nel-O bidder takes a trick."""
         winner = self._winner
         self._winners.append(winner)
         if not self._is_nello:
-            self._taken[winner & 1] += TRICK_POINTS + self._pot
-        self._pot = 0
-        if len(self._winners) == TRICKS or (self._is_nello and winner == self._bidder):
-            self._end()
+            a, b, c, d = self._plays[-SEATS:]
+            points = _POINTS[a] + _POINTS[b] + _POINTS[c] + _POINTS[d]
+            self._taken[winner & 1] += TRICK_POINTS + points
+        hand = self._hands[winner]
+        if hand and not (self._is_nello and winner == self._bidder):
+            self.seat = self._leader = winner
+            self._follow = 0
+            self._allowed = hand & _ONE_EACH
         else:
-            self._lead(winner)
+            self._end()
 
     def _end(self) -> None:
         self.seat = -1
@@ -686,9 +684,8 @@ class Eighty(base.Game):
         _check_seats(seats)
         keys = [rng.random() for _ in _NUMBER_BITS]
         order = sorted(range(len(keys)), key=keys.__getitem__)
-        bits = [_NUMBER_BITS[number] for number in order]
         hands = [
-            _join_twins(sum(bits[place : place + HAND_SIZE]))
+            _join_twins(sum(map(_NUMBER_BITS.__getitem__, order[place : place + HAND_SIZE])))
             for place in range(0, SEATS * HAND_SIZE, HAND_SIZE)
         ]
         return EightyState(ruleset, hands, rng.randrange(SEATS))
