@@ -21,7 +21,7 @@ from engine.formats import FORMATS
 from engine.formats.elimination import THIRD_PLACE_KEY
 from engine.games import GAMES
 from engine.record import BoardsContest
-from engine.standings import StandingRow
+from engine.standings import StandingRow, TieBreak
 from tournament.competitions import selectors
 from tournament.competitions.forms import EnterForm, EntrantForm
 from tournament.competitions.models import (
@@ -244,12 +244,18 @@ def _pair_form(row: Tournament, player: Player | None) -> EnterForm | None:
     return EnterForm(tournament=row, player=player)
 
 
+_SHOWN_ANYHOW = frozenset({TieBreak.SCORE, TieBreak.WINS, TieBreak.POINTS_DIFFERENCE, TieBreak.LOT})
+"""Tie-breaks without a column of their own: the table has them, or they mean nothing as a number."""
+
+
 def _standings(page: selectors.TournamentPage) -> dict[str, Any] | None:
     """The table with the columns that its rows have."""
     if not page.standings:
         return None
     rows = tables.standings_named(page.standings, page.entrants)
-    columns = [value.name for value in page.standings[0].tie_breaks if value.name != "score"]
+    columns = [
+        value.name for value in page.standings[0].tie_breaks if value.name not in _SHOWN_ANYHOW
+    ]
     return {
         "rows": [
             {"name": name, "row": row, "values": _tie_break_values(row, columns)}
@@ -318,7 +324,7 @@ def _conditions(stage: Stage) -> list[tuple[str, str]]:
             ),
         ),
         *(
-            (name.replace("_", " ").capitalize(), _spell(value))
+            (name.replace("_", " ").capitalize(), _spell_plainly(value))
             for name, value in stage.options.items()
         ),
     ]
@@ -340,6 +346,13 @@ def _spell(value: object) -> str:
         return ", ".join(map(_spell, value))
     words = {True: "true", False: "false", None: "null"}
     return words[value] if value is None or isinstance(value, bool) else str(value)
+
+
+def _spell_plainly(value: object) -> str:
+    """A value of a format's option, for people."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return _spell(value).replace("_", " ")
 
 
 @login_required
