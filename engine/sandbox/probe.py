@@ -6,6 +6,7 @@ starts `engine.sandbox.probe_bot` as any bot is started, and reads what it manag
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -48,6 +49,8 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
     attempts: tuple[Attempt, ...] = ()
     bubblewrap: str | None = None
     """The path of the bubblewrap that works."""
+    notes: tuple[str, ...] = ()
+    """What holds, but could be stronger, and how."""
 
     @property
     def holds(self) -> bool:
@@ -85,6 +88,7 @@ def probe_sandbox() -> ProbeReport:
         ),
         attempts=attempts,
         bubblewrap=bubblewrap,
+        notes=_notes(),
     )
 
 
@@ -123,13 +127,28 @@ def _try_walls() -> tuple[Attempt, ...]:
     return tuple(msgspec.json.decode(line, type=Attempt) for line in lines)
 
 
+def _notes() -> tuple[str, ...]:
+    """A root's bots are root outside too, without any of its rights: one wall less."""
+    from engine.sandbox.runtime import closed_to_others, find_runtime
+
+    if os.geteuid() != 0:
+        return ()
+    interpreter = find_runtime().interpreter
+    closed = closed_to_others(Path(interpreter))
+    if closed is None:
+        return ("this runs as root, and so do the bots, seen from outside: run it as another user",)
+    reason = f"{closed}, where the interpreter lies, is closed to others"
+    remedy = "install Python where all can read it, and run this as another user"
+    return (f"this runs as root, and so do the bots, seen from outside; {reason}: {remedy}",)
+
+
 def _advice() -> tuple[str, ...]:
     """What this machine's settings say of why user namespaces do not work, and what to do."""
     advice = []
     if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
         advice.append(
             "AppArmor forbids user namespaces to programs without a profile (Ubuntu 24.04): "
-            "install the profile for bwrap that `arena doctor` prints"
+            "install the profile for bwrap that docs/sandbox.md shows"
         )
     if _setting("kernel/unprivileged_userns_clone") == "0":
         advice.append(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import marshal
+import stat
 import sys
 import sysconfig
 import zipfile
@@ -94,6 +95,16 @@ def _library_folders() -> tuple[tuple[tuple[str, str], ...], list[Path]]:
         elif path.exists():
             folders.append(path)
     return tuple(links), folders
+
+
+def closed_to_others(path: Path) -> Path | None:
+    """What keeps other users of the machine from reading `path`: it or a folder above; None if nothing does."""
+    for place in (*reversed(path.parents), path):
+        mode = place.stat().st_mode
+        wanted = stat.S_IROTH if place == path else stat.S_IXOTH
+        if not mode & wanted:
+            return place
+    return None
 
 
 def _folder(name: str) -> Path:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from engine.agents import Declined, Failure, Limits, Reply
 from engine.errors import InfrastructureError, SandboxUnavailableError
 from engine.games import get_game
-from engine.sandbox import launcher, probe
+from engine.sandbox import launcher, probe, runtime
 from engine.shuffle import Stream
 from tests.hostile.stage import (
     GENEROUS,
@@ -441,6 +442,28 @@ def test_probe_tries_every_wall_and_all_hold():
     assert report.holds
     assert len(report.attempts) >= 10
     assert all(attempt.held for attempt in report.attempts)
+
+
+def test_probe_of_a_root_advises_another_user(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    (note,) = probe.probe_sandbox().notes
+    assert "this runs as root" in note
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert probe.probe_sandbox().notes == ()
+
+
+def test_closed_folder_above_a_file_is_found():
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name)
+        file = folder / "python"
+        file.write_text("")
+        folder.chmod(0o755)
+        file.chmod(0o644)
+        assert runtime.closed_to_others(file) is None
+        file.chmod(0o600)
+        assert runtime.closed_to_others(file) == file
+        folder.chmod(0o700)
+        assert runtime.closed_to_others(file) == folder
 
 
 def test_probe_names_the_wall_that_does_not_hold(monkeypatch):

@@ -61,9 +61,8 @@ def check_sandbox() -> Finding:
     report = probe_sandbox()
     if report.holds:
         tried = len(report.attempts)
-        return Finding(
-            "sandbox", True, f"{tried} forbidden things tried, all held ({report.bubblewrap})"
-        )
+        text = f"{tried} forbidden things tried, all held ({report.bubblewrap})"
+        return Finding("sandbox", True, text, report.notes)
     advice = list(report.reasons[1:])
     if any("AppArmor" in reason for reason in report.reasons):
         bubblewrap = report.bubblewrap or shutil.which("bwrap") or "/usr/bin/bwrap"
