@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import base64
 import configparser
+import contextlib
 import csv
 import hashlib
 import importlib.metadata
 import io
 import platform
 import re
+import shutil
 import stat
 import struct
 import sys
 import tempfile
+import time
 import tomllib
 import zipfile
 import zlib
@@ -69,6 +72,7 @@ _ENTRY_POINT = re.compile(
     r"(?P<module>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*)(:(?P<attribute>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*))?",
     re.ASCII,
 )
+_SCRATCH = ".unpacking-"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -107,7 +111,8 @@ def unpack_wheel(data: bytes, cache: Path) -> Path:
     if folder.is_dir() and _holds(folder, files):
         return folder
     cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache, prefix=".unpacking-") as scratch:
+    _sweep(cache)
+    with tempfile.TemporaryDirectory(dir=cache, prefix=_SCRATCH) as scratch:
         fresh = Path(scratch) / "fresh"
         _write_files(fresh, files)
         _put_in_place(fresh, folder, files, Path(scratch) / "damaged")
@@ -572,6 +577,14 @@ def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
         path.write_bytes(content)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _sweep(cache: Path) -> None:
+    """Remove what a process left that was killed while it unpacked; nobody unpacks for an hour."""
+    for path in cache.glob(f"{_SCRATCH}*"):
+        with contextlib.suppress(FileNotFoundError):  # another worker sweeps too
+            if path.stat().st_mtime < time.time() - 3600:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def _put_in_place(fresh: Path, folder: Path, files: Mapping[str, bytes], damaged: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import stat
 import struct
 import sys
 import tempfile
 import threading
+import time
 import zipfile
 from pathlib import Path
 
@@ -445,6 +447,15 @@ def test_workers_may_unpack_the_same_wheel_at_once(tmp_path):
         thread.join()
     assert found == [tmp_path / hashlib.sha256(data).hexdigest()] * 6
     assert wheels._holds(found[0], wheels._read_files(data))
+
+
+def test_left_overs_of_a_killed_process_are_removed_and_work_in_progress_is_not(tmp_path):
+    for name, age in ((".unpacking-old", 7200), (".unpacking-new", 60)):
+        (tmp_path / name / "fresh").mkdir(parents=True)
+        moment = time.time() - age
+        os.utime(tmp_path / name, (moment, moment))
+    folder = unpack_wheel(wheel(), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".unpacking-new", folder.name]
 
 
 def test_refused_wheel_is_not_unpacked(tmp_path):
