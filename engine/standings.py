@@ -10,6 +10,7 @@ count ½ each in his opponents' tie-breaks.
 
 from __future__ import annotations
 
+import functools
 import hmac
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
@@ -217,6 +218,7 @@ class _Table:
             for entrant, lines in self.played.items()
         }
         self.values: dict[int, dict[TieBreak, TieBreakValue]] = {entrant: {} for entrant in seeds}
+        self._opposition: dict[int, list[Fraction]] = {}
 
     def split(self, tied: Sequence[int], order: tuple[TieBreak, ...]) -> list[list[int]]:
         """`tied` in groups that no criterion of `order` can tell apart, the best group first."""
@@ -236,13 +238,21 @@ class _Table:
 
     def opposition(self, entrant: int) -> list[Fraction]:
         """The strength met in each round: the opponents' mean score, the own one where none was met."""
-        return [self._strength(line, entrant) for line in self.lines[entrant]]
+        if entrant not in self._opposition:
+            self._opposition[entrant] = [
+                self._strength(line, entrant) for line in self.lines[entrant]
+            ]
+        return self._opposition[entrant]
 
     def _strength(self, line: Meeting, entrant: int) -> Fraction:
         if line.kind is not MeetingKind.PLAYED:
             return self.scores[entrant]
-        others = [other for other in line.entrants if other != entrant]
-        return sum((self.adjusted[other] for other in others), Fraction(0)) / len(others)
+        first, *others = [other for other in line.entrants if other != entrant]
+        if not others:
+            return self.adjusted[first]
+        return sum((self.adjusted[other] for other in others), self.adjusted[first]) / (
+            1 + len(others)
+        )
 
 
 def _score(table: _Table, entrant: int, _: Sequence[int]) -> TieBreakValue:
@@ -306,11 +316,12 @@ def _sonneborn_berger(table: _Table, entrant: int, _: Sequence[int]) -> TieBreak
         else:
             share = len(line.entrants) - 1
             terms = [
-                (_duel(line, entrant, rival) / share, table.adjusted[rival])
+                (won if share == 1 else won / share, table.adjusted[rival])
                 for rival in line.entrants
                 if rival != entrant
+                for won in (_duel(line, entrant, rival),)
             ]
-        value += sum((won * strength for won, strength in terms), Fraction(0))
+        value += sum((won * strength for won, strength in terms if won), Fraction(0))
         texts += [f"{show(won)}×{show(strength)}" for won, strength in terms]
     return _sum_value(TieBreak.SONNEBORN_BERGER, value, texts)
 
@@ -383,6 +394,7 @@ def _is_shared(line: Meeting, entrant: int) -> bool:
 _GLYPHS = {Fraction(1, 4): "¼", HALF: "½", Fraction(3, 4): "¾"}
 
 
+@functools.lru_cache(maxsize=4096)
 def show(value: Fraction) -> str:
     """`value` for people: ``2½``, ``-4``, ``7/6``."""
     sign, size = ("−" if value < 0 else ""), abs(value)

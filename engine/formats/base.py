@@ -122,6 +122,11 @@ class StageView(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(entrant for entrant in self.by_seed if entrant.active)
 
     @property
+    def inactive(self) -> frozenset[int]:
+        """The ids of who has withdrawn or was disqualified."""
+        return frozenset(entrant.id for entrant in self.entrants if not entrant.active)
+
+    @property
     def by_seed(self) -> tuple[SeededEntrant, ...]:
         """Everyone, the best seed first."""
         return tuple(sorted(self.entrants, key=lambda entrant: entrant.seed))

@@ -7,6 +7,7 @@ first slot of round 2, ``SE/P3/M1`` the match for the third place, played in the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import ClassVar
@@ -119,19 +120,19 @@ class SingleElimination(Format):
             collect_meetings(view, count_byes=True),
             (TieBreak.SCORE,),
         )
-        seeds = {entrant.id: entrant.seed for entrant in view.entrants}
-        rows = tuple(
-            sorted(rows, key=lambda row: (-reached[row.entrant].level, seeds[row.entrant]))
-        )
+        known = view.by_id
+        levels = Counter(reach.level for reach in reached.values())
         return tuple(
             msgspec.structs.replace(
                 row,
                 place=1
-                + sum(reached[other.entrant].level > reached[row.entrant].level for other in rows),
+                + sum(levels[level] for level in levels if level > reached[row.entrant].level),
                 tie_breaks=(),
-                note=_note(reached[row.entrant], view.by_id[row.entrant]),
+                note=_note(reached[row.entrant], known[row.entrant]),
             )
-            for row in rows
+            for row in sorted(
+                rows, key=lambda row: (-reached[row.entrant].level, known[row.entrant].seed)
+            )
         )
 
 

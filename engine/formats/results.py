@@ -111,10 +111,10 @@ def knock_out(view: StageView, pairing: Pairing, result: PairingResult) -> Pairi
     in order of seed, and `draw_lot(view.lot, "match/KEY")` as a big-endian number modulo their
     count is the index of the chosen one. Where nobody scored, it is the better seed, as by a bye.
     """
-    seeds = view.by_id
+    seeds = {e.id: e.seed for e in view.entrants if e.id in pairing.entrants}
     best = sorted(
         (index for index, place in enumerate(result.places) if place == 1),
-        key=lambda index: seeds[pairing.entrants[index]].seed,
+        key=lambda index: seeds[pairing.entrants[index]],
     )
     decided_by, chosen = result.decided_by, best[0]
     if len(best) > 1 and any(result.scores):
@@ -132,7 +132,8 @@ def knock_out(view: StageView, pairing: Pairing, result: PairingResult) -> Pairi
 
 def absent_result(view: StageView, pairing: Pairing) -> PairingResult | None:
     """The walkover of a pairing, or None while it has to be played: two of its entrants are active."""
-    active = [view.by_id[entrant].active for entrant in pairing.entrants]
+    gone = view.inactive
+    active = [entrant not in gone for entrant in pairing.entrants]
     return walkover_result(active) if sum(active) < 2 else None
 
 
