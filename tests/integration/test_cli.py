@@ -56,8 +56,8 @@ def test_two_versions_of_one_package_meet_each_with_its_own_code(tmp_path, trust
     old = write_project(tmp_path / "old", version="1.0", choice=PASSES)
     new = write_project(tmp_path / "new", version="1.1", choice=LAYS)
     (tmp_path / "new.whl").write_bytes(pack_project(new))
-    arguments = ["play", old, "new.whl", "--game", "podkidnoe", "--boards", 2, "--json", *trusted]
-    done = arena(*arguments, cwd=tmp_path)
+    arguments = ["play", old, "new.whl", "--game", "podkidnoe", "--boards", 2, "--seed", "versions"]
+    done = arena(*arguments, "--json", *trusted, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["sandboxed"] is not bool(trusted)
