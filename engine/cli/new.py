@@ -13,6 +13,7 @@ from engine.cli.exits import ExitCode
 from engine.cli.files import write_file
 from engine.cli.output import say
 from engine.errors import UsageError
+from engine.plugins import installed_plugins
 from engine.record import BOT_NAME
 from engine.wheels import RESERVED_NAMES
 
@@ -41,6 +42,8 @@ TAKEN_PACKAGES = RESERVED_NAMES | {
 def run(name: str, *, folder: Path | None) -> ExitCode:
     """Write the project and say what to do next. Raises UsageError for a name or folder that is taken."""
     package = package_of(name)
+    if any(plugin.name == name for plugin in installed_plugins()):
+        raise UsageError(f"a bot called {name!r} is installed here already; choose another name")
     target = Path(name) if folder is None else folder
     if target.exists() or target.is_symlink():
         raise UsageError(

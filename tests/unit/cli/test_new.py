@@ -59,6 +59,7 @@ def test_next_steps_are_told(arena):
         ("random", "is taken"),  # the standard library has it
         ("engine", "is taken"),
         ("tests", "is taken"),
+        ("greedy", "installed here already"),  # the house's
     ],
 )
 def test_bad_name_is_refused_and_nothing_written(arena, tmp_path, name, says):
