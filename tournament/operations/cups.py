@@ -44,7 +44,7 @@ class Cup:
 EIGHTY_CUP = Cup(
     slug="eighty-cup",
     name="Eighty Cup",
-    description="A knock-out of eight bots, each match eight boards played from every side.",
+    description="A knock-out. A match is eight boards, each played from every side.",
     game="eighty",
     format="single_elimination",
     entrants=8,

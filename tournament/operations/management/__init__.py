@@ -1,0 +1,1 @@
+"""What Django finds of this app by itself."""

@@ -1,0 +1,1 @@
+"""Commands for sites that are not started by ``manage.py up``."""
