@@ -81,13 +81,15 @@ def claim(
 ) -> Lease | None:
     """Claim the row `pk` of `rows` for `seconds`; None if another has it or it is not to be done.
 
-    `rows` says which rows may be claimed at all; its states are those that may go to `running`.
+    `rows` says which rows may be claimed at all, and may join other tables for it; its states are
+    those that may go to `running`. The fence read with that is the guard of the update.
     """
     fence = rows.filter(pk=pk).values_list("fence", flat=True).first()
     if fence is None:
         return None
+    manager = rows.model._default_manager  # noqa: SLF001 Django's name of it
     claimed = transitions.move(
-        rows.filter(pk=pk, fence=fence),
+        manager.filter(pk=pk, fence=fence),
         running,
         lease_owner=owner,
         lease_until=in_seconds(seconds),

@@ -35,14 +35,17 @@ class Transitions(Generic[StateT]):
         """Bring those of `rows` to `target` that the table allows; how many those were.
 
         One UPDATE, so that of several who try at once only one succeeds. `only_from` narrows the
-        states that count; `fields` are set along with the state.
+        states that count; `fields` are set along with the state. Raises ValueError for `rows` that
+        join another table: the guard would move into a subquery, which PostgreSQL does not look at
+        again after waiting for another's update, and two would succeed.
         """
         sources = self.sources(target)
         if only_from is not None:
             sources = tuple(state for state in sources if state == only_from)
-        return rows.filter(**{f"{self._field}__in": sources}).update(
-            **{self._field: target}, **fields
-        )
+        guarded = rows.filter(**{f"{self._field}__in": sources})
+        if sum(map(bool, guarded.query.alias_refcount.values())) > 1:
+            raise ValueError("a guarded update names columns of its own table only")
+        return guarded.update(**{self._field: target}, **fields)
 
     def move_row(self, row: Model, target: StateT, **fields: Any) -> bool:
         """Bring one row to `target`, if it still is where this copy of it says; refreshes the copy."""

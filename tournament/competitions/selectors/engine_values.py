@@ -126,21 +126,25 @@ def _seeded(entrants: Any) -> tuple[formats.SeededEntrant, ...]:
 
 
 def _pairings_of(stage: Stage) -> dict[int, list[formats.Pairing]]:
-    """The stage's pairings by round, each in the order of its slots."""
-    parts: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
-    rows = (
-        PairingEntrant.objects.filter(pairing__round__stage=stage)
-        .order_by("pairing", "index")
-        .values_list("pairing", "entrant", "place", "points", "score_twelfths", "advances")
-    )
-    for pairing, *part in rows:
-        parts[pairing].append(tuple(part))
-    by_round: dict[int, list[formats.Pairing]] = defaultdict(list)
-    for pk, round_id, key, slot, is_bye, decided_by in (
+    """The stage's pairings by round, each in the order of its slots.
+
+    The pairings are read before their entrants: a match that is recorded in between is then still open
+    here, while in the other order it would be decided without a result.
+    """
+    pairings = list(
         Pairing.objects.filter(round__stage=stage)
         .order_by("round", "slot")
         .values_list("pk", "round", "key", "slot", "is_bye", "decided_by")
+    )
+    parts: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+    for pairing, *part in (
+        PairingEntrant.objects.filter(pairing__round__stage=stage)
+        .order_by("pairing", "index")
+        .values_list("pairing", "entrant", "place", "points", "score_twelfths", "advances")
     ):
+        parts[pairing].append(tuple(part))
+    by_round: dict[int, list[formats.Pairing]] = defaultdict(list)
+    for pk, round_id, key, slot, is_bye, decided_by in pairings:
         by_round[round_id].append(_pairing(key, slot, decided_by, parts[pk], is_bye=is_bye))
     return by_round
 

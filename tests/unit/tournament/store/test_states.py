@@ -75,6 +75,16 @@ def test_database_refuses_running_without_a_lease():
         BotVersion.objects.filter(pk=version.pk).update(state=VersionState.RUNNING)
 
 
+@pytest.mark.django_db
+def test_guard_that_would_hide_in_a_subquery_is_refused():
+    """PostgreSQL let two claims of one match succeed that way."""
+    submit(make_player(), "alpha")
+    joined = BotVersion.objects.filter(bot__name="alpha")
+    with pytest.raises(ValueError, match="own table"):
+        VERSION_TRANSITIONS.move(joined, VersionState.QUEUED)
+    assert BotVersion.objects.get().state == VersionState.SUBMITTED
+
+
 def _writes_of_state(tree: ast.Module) -> list[int]:
     """The lines that write a field `state` of existing rows by hand."""
     lines = []
