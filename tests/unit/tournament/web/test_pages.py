@@ -1,0 +1,255 @@
+"""What the public pages say."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from engine.record import decode_record, replay
+from tests.tournament_factories import make_bot, make_player, make_tournament, make_wheel, start
+from tournament.competitions import services as competitions
+from tournament.competitions.models import Match
+from tournament.players import services as players
+
+
+def text_of(client: Client, path: str) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_home_shows_what_is_on_who_leads_and_how_to_begin(client, site):
+    page = text_of(client, "/")
+    assert "Open One" in page
+    assert "Table" in page
+    assert "Cup" in page  # among those that finished lately
+    assert 'href="/bots/alpha/"' in page  # it leads
+    assert 'href="/guide/"' in page
+
+
+def test_home_of_an_empty_site_says_that_nothing_is_on(client, db):
+    page = text_of(client, "/")
+    assert "No tournament is running or announced" in page
+    assert "Nobody is rated yet" in page
+
+
+def test_leaderboard_has_rank_bot_owner_rating_matches_and_win_rate(client, site):
+    page = text_of(client, "/leaderboards/eighty/mono/")
+    order = [page.index(f'href="/bots/{bot}/"') for bot in ("alpha", "aces", "bricks", "beta")]
+    assert order == sorted(order)
+    assert 'href="/players/ann/"' in page
+    assert "100 %" in page
+    assert "provisional" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "shown", "hidden"),
+    [
+        ("alp", "alpha", "beta"),  # by bot
+        ("BOB", "beta", "alpha"),  # by owner, in any case
+    ],
+)
+def test_leaderboard_is_searched_by_bot_and_by_owner(client, site, query, shown, hidden):
+    page = text_of(client, f"/leaderboards/eighty/mono/?q={query}")
+    assert f"/bots/{shown}/" in page
+    assert f"/bots/{hidden}/" not in page
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/leaderboards/chess/mono/",  # no such game
+        "/leaderboards/podkidnoe/mono/",  # a kind that the game does not have
+        "/leaderboards/eighty/mono/?after=nonsense",  # no cursor
+        "/tournaments/none/",
+        "/tournaments/cup/matches/SE/R9/M9/",
+        "/tournaments/none/matches/SE/R1/M1/",
+        "/tournaments/cup/matches/SE/R9/M9/record.json",
+        "/bots/none/",
+        "/players/none/",
+        "/nothing/",
+    ],
+)
+def test_what_is_not_there_is_not_found(client, site, path):
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert "Not found" in answer.content.decode()
+
+
+def test_tournament_page_shows_bracket_standings_commitment_and_the_secret_at_the_end(client, site):
+    page = text_of(client, "/tournaments/cup/")
+    assert "Semi-finals" in page
+    assert "won the final" in page
+    assert site.cup.commitment in page
+    assert "&quot;close&quot;" in page
+    assert "shown when the tournament has ended" not in page
+    assert "&lt;i&gt;first&lt;/i&gt;" in page  # the organiser's text is only text
+
+
+def test_running_tournament_keeps_its_secret_and_shows_the_rounds_to_come(client, site):
+    page = text_of(client, "/tournaments/table/")
+    assert "shown when the tournament has ended" in page
+    assert "Cross table" in page
+    assert "How the tie-breaks came about" in page
+
+
+def test_bracket_names_the_feeders_of_rounds_to_come(client, db):
+    bots = [make_bot(f"bot{number}") for number in range(5)]
+    tournament = start(make_tournament(bots, name="Five"))
+    page = text_of(client, f"/tournaments/{tournament.slug}/")
+    assert "Final" in page
+    assert "winner of R1/M1" in page
+    assert ">bye<" in page
+
+
+def test_open_tournament_shows_the_version_that_would_play(client, site):
+    page = text_of(client, "/tournaments/open-one/")
+    assert "Would play" in page
+    assert "1.0" in page
+    assert "/account/log-in/?next=/tournaments/open-one/" in page
+
+
+def test_draft_is_seen_by_organisers_only(client, olga, site):
+    plan = competitions.Plan(
+        name="Draft",
+        game="eighty",
+        format="round_robin",
+        opens_at=site.open.opens_at,
+        closes_at=site.open.closes_at,
+        starts_at=site.open.starts_at,
+    )
+    competitions.create_tournament(organiser=site.olga, plan=plan)
+    assert client.get("/tournaments/draft/").status_code == 404
+    assert client.get("/api/tournaments/draft").status_code == 404
+    assert "Draft" not in text_of(client, "/tournaments/")
+    assert olga.get("/tournaments/draft/").status_code == 200
+
+
+def test_cancelled_tournament_says_why(client, site):
+    competitions.cancel_tournament(tournament=site.open, reason="Too few <entrants>")
+    page = text_of(client, "/tournaments/open-one/")
+    assert "Too few &lt;entrants&gt;" in page
+
+
+def test_match_page_draws_every_deal_and_links_the_record(client, site):
+    page = text_of(client, "/tournaments/cup/matches/SE/R2/M1/")
+    assert "Board 1" in page
+    assert page.count("Rotation 1") >= 1
+    assert "Auction" in page
+    assert "/tournaments/cup/matches/SE/R2/M1/record.json" in page
+
+
+def test_downloaded_record_is_true_and_has_its_keys_once_the_secret_is_out(client, site):
+    answer = client.get("/tournaments/cup/matches/SE/R2/M1/record.json")
+    assert answer["Content-Type"] == "application/json"
+    assert answer["Content-Disposition"] == 'attachment; filename="cup-SE-R2-M1.json"'
+    record = decode_record(answer.content)
+    replay(record)
+    assert all(deal.key for game in record.games for deal in game.deals)
+
+
+def test_record_of_a_running_tournament_has_no_keys_yet(client, site):
+    match = Match.objects.get(tournament=site.table, state="finished")
+    answer = client.get(f"/tournaments/table/matches/{match.pairing.key}/record.json")
+    record = decode_record(answer.content)
+    assert all(deal.key is None for game in record.games for deal in game.deals)
+
+
+def test_records_that_are_public_at_the_end_stay_closed_until_then(client, site, olga):
+    site.table.records_public = "at_end"
+    site.table.save()
+    match = Match.objects.get(tournament=site.table, state="finished")
+    path = f"/tournaments/table/matches/{match.pairing.key}/"
+    assert "open to all when it has ended" in text_of(client, path)
+    assert client.get(f"{path}record.json").status_code == 404
+    assert client.get(f"/api/matches/table/{match.pairing.key}/record").status_code == 404
+    assert olga.get(f"{path}record.json").status_code == 200
+
+
+CRASHES = """
+from engine.sdk import Strategy, hookimpl
+
+class Crash(Strategy):
+    def act(self, observation):
+        raise ValueError("I lost <b>count</b>")
+
+@hookimpl
+def make_strategy(game, ruleset, players):
+    return Crash()
+"""
+
+
+@pytest.fixture
+def crashed(site, tmp_path):
+    """A match that bob's crasher has lost to ann's alpha."""
+    from tests.tournament_factories import accept, play_all
+
+    wheel = make_wheel("crasher", "1.0", CRASHES, tmp_path)
+    crasher = accept(players.submit_wheel(owner=site.bob, data=wheel)).bot
+    duel = play_all(start(make_tournament([site.bots[0], crasher], name="Duel")))
+    return f"/tournaments/{duel.slug}/matches/SE/R1/M1/"
+
+
+def test_fault_is_told_in_words(client, crashed):
+    page = text_of(client, crashed)
+    assert "crasher on seat" in page
+    assert "crashed" in page
+    assert "<b>count</b>" not in page
+
+
+def test_what_a_bot_printed_in_a_match_is_for_its_owner(ann, bob, client, crashed):
+    assert "I lost &lt;b&gt;count&lt;/b&gt;" in text_of(bob, crashed)
+    for other in (ann, client):
+        assert "What your bots printed" not in text_of(other, crashed) or "I lost" not in text_of(
+            other, crashed
+        )
+
+
+def test_bot_page_shows_ratings_versions_tournaments_and_matches(client, site):
+    page = text_of(client, "/bots/alpha/")
+    assert "Eighty, single bots" in page
+    assert "/tournaments/cup/" in page
+    assert "SE/R1/M" in page
+    assert "1.0" in page
+    assert "2.0" not in page  # rejected: nobody's business
+
+
+def test_bot_without_an_accepted_version_is_its_owners_only(client, ann, site):
+    players.submit_wheel(owner=site.ann, data=make_wheel("novice"))
+    assert client.get("/bots/novice/").status_code == 404
+    assert ann.get("/bots/novice/").status_code == 200
+    assert "novice" not in text_of(client, "/bots/")
+
+
+def test_bots_are_listed_with_what_they_play_and_searched(client, site):
+    assert "eighty, podkidnoe" in text_of(client, "/bots/")
+    page = text_of(client, "/bots/?q=bri&game=podkidnoe")
+    assert "/bots/bricks/" in page
+    assert "/bots/alpha/" not in page
+
+
+def test_moments_are_in_utc_and_in_the_zone_of_the_account(ann, client, site):
+    site.ann.time_zone = "Asia/Tokyo"
+    site.ann.save()
+    assert "JST" in text_of(ann, "/tournaments/open-one/")
+    page = text_of(client, "/tournaments/open-one/")
+    assert "UTC</time>" in page
+    assert "data-local" in page  # the browser's script adds its own
+
+
+def test_pages_of_a_long_list_lead_on(client, site, monkeypatch):
+    from tournament.players import views
+
+    monkeypatch.setattr(views, "BOTS_A_PAGE", 2)
+    page = text_of(client, "/bots/?q=b")  # beta, bricks; ann's bots have no b in their names
+    assert "Next" not in page
+    page = text_of(client, "/bots/")
+    assert 'href="?page=2"' in page
+    assert "/bots/bricks/" not in page
+    assert "/bots/bricks/" in text_of(client, "/bots/?page=2")
+
+
+def test_players_page_names_their_bots(client, site):
+    make_player("carol")
+    assert "alpha" in text_of(client, "/players/ann/")
+    assert "No accepted bot yet" in text_of(client, "/players/carol/")
