@@ -65,6 +65,8 @@ def check_spec(spec: MatchSpec) -> None:
     game = get_game(spec.game)
     if not isinstance(spec.ruleset, game.ruleset_type):
         raise ContestError(f"the ruleset is not one of {game.title}; make it with its make_ruleset")
+    if len(spec.deals.prk) != 32 or not spec.deals.tournament_id:
+        raise ContestError("deals: they need a key of 32 bytes and the name of a tournament")
     for place, message in complaints(
         game, spec.match_key, spec.contest, spec.time_control, spec.entrants
     ):

@@ -215,7 +215,11 @@ class _Judge:
     def _judge_origin(self, deal: DealRecord, d: int, slot: Slot, place: str) -> None:
         """Where the tiles and the first seat come from: the key, the board, the deal before."""
         if slot.board is not None:
-            _compare_boards(deal, self.boards_seen.setdefault(slot.board, (place, deal)), place)
+            where, other = self.boards_seen.setdefault(slot.board, (place, deal))
+            if other is not deal:
+                _compare_boards(deal, other, where, place)
+                if deal.key == other.key:
+                    return  # which has been found to yield this board
         else:
             first = (self.record.games[0].deals[0].first + d) % self.game.seats(self.entrants)
             if deal.first != first:
@@ -351,8 +355,7 @@ def _refuse_more_deals(entry: GameRecord, index: int, last: int, reason: str) ->
         raise RecordError(f"games[{index}].deals[{last + 1}]", f"it was not played: {reason}")
 
 
-def _compare_boards(deal: DealRecord, seen: tuple[str, DealRecord], place: str) -> None:
-    where, other = seen
+def _compare_boards(deal: DealRecord, other: DealRecord, where: str, place: str) -> None:
     for field in ("hands", "first", "dead", "starter", "reserve"):
         if getattr(deal, field) != getattr(other, field):
             raise RecordError(f"{place}.{field}", f"it differs from the same board in {where}")

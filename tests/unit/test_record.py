@@ -105,6 +105,14 @@ def test_a_time_control_of_ones_own_may_have_any_figures():
     check_spec(changed(time_control=SLOW))
 
 
+@pytest.mark.parametrize(
+    "deals", [DealSource(b"short", "T1", True), DealSource(bytes(32), "", True)]
+)
+def test_deals_need_a_whole_key_and_a_tournament(deals):
+    with pytest.raises(ContestError, match=r"^deals"):
+        check_spec(changed(deals=deals))
+
+
 def test_podkidnoe_has_no_pairs():
     with pytest.raises(ContestError, match=r"entrants\[0\]\.bots: .* has 1 bot, not 2"):
         spec_of("podkidnoe", entrants=[entrant("alpha", "beta"), entrant("gamma")])

@@ -203,7 +203,12 @@ def test_what_was_played_replays_true_by_both_judges(played):
     ]
     doc = json.loads(encode_record(record))
     assert judge_again(doc, prk=spec.deals.prk) == []
-    assert SCHEMA.is_valid(doc)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(matches())
+def test_what_was_played_has_the_form_of_the_schema(played):
+    SCHEMA.validate(json.loads(encode_record(played[1].record)))
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -473,6 +478,14 @@ def test_a_key_must_yield_its_deal():
     assert place_of(record) == "games[3].deals[0].hands"
     record.games[3].deals[0].key = "AB" * 32
     assert place_of(record) == "games[3].deals[0].key"
+
+
+def test_each_rotation_may_keep_or_show_the_key_of_its_board():
+    record = play(spec_of("podkidnoe", BoardsContest(2), entrants=3))[0].record
+    record.games[0].deals[0].key = None
+    assert place_of(record) is None
+    record.games[1].deals[0].key = "0" * 64
+    assert place_of(record) == "games[1].deals[0].hands"
 
 
 def test_eighty_stops_when_one_entrant_has_won_more_than_half():
