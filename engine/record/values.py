@@ -19,7 +19,7 @@ FORMAT: Final = "arena-match/1"
 class BoardsContest(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="boards"
 ):
-    """`boards` mirrored sets; while the points tie, up to `extra_boards` more, one at a time."""
+    """`boards` mirrored sets; while the best points tie, up to `extra_boards` more, one at a time."""
 
     boards: int
     extra_boards: int = 0
