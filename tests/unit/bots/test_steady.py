@@ -86,12 +86,13 @@ def test_steady_declines_a_game_that_it_does_not_know():
     assert steady.make_strategy("other", OtherRuleset(), 2) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
 def test_steady_beats_greedy_beyond_doubt(game):
     ruleset = game.make_ruleset()
     seats = game.seats(2)
     differences = []
-    for board in boards(game, ruleset, seats, 500 if game.name == "eighty" else 150):
+    for board in boards(game, ruleset, seats, 500):
         there = play_deal(game, ruleset, board, [steady, greedy, steady, greedy][:seats])[1]
         back = play_deal(game, ruleset, board, [greedy, steady, greedy, steady][:seats])[1]
         differences.append(there[0] - there[1] + back[1] - back[0])
