@@ -21,6 +21,8 @@ else:
 os.environ["ARENA_BROKER_URL"] = "memory://"
 for _name in ("ARENA_DATABASE", "ARENA_DEBUG", "ARENA_TRUST_BOTS", "ARENA_HTTPS"):
     os.environ.pop(_name, None)
+if "ARENA_TEST_DATABASE" in os.environ:  # a server on which test databases may be made
+    os.environ["ARENA_DATABASE"] = os.environ["ARENA_TEST_DATABASE"]
 
 from tournament.settings import *  # noqa: E402, F403 - the home has to be set before
 

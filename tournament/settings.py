@@ -12,6 +12,7 @@ ARENA_ADMIN              ``plain``: Django's own admin instead of Unfold's
 ARENA_WORKER_SLOTS       how many matches the workers of the site can play at once; bounds what is in flight
 ARENA_TRUST_BOTS         1: play bots without a sandbox; such matches are never rated
 ARENA_STOP_SECONDS       what a worker that is told to stop may still finish; by default 30
+ARENA_LEASE_SECONDS      how long a claim holds without a sign of life; by default 30
 ARENA_LOG_LEVEL          by default INFO
 ARENA_DEBUG              1: Django's debug mode, for developers of the site only
 =======================  =========================================================================

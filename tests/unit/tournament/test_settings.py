@@ -1,0 +1,120 @@
+"""The settings: safe by default, said by the environment, and all of them documented."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent.parent
+ASK = """
+import json
+from tournament import settings as s
+print(json.dumps({name: getattr(s, name, None) for name in (
+    "DEBUG", "SECRET_KEY", "ALLOWED_HOSTS", "SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE",
+    "SECURE_SSL_REDIRECT", "CSRF_TRUSTED_ORIGINS", "INSTALLED_APPS", "CELERY_BROKER_URL",
+    "ARENA_WORKER_SLOTS", "DATABASES", "CELERY_TASK_ACKS_LATE", "CELERY_WORKER_PREFETCH_MULTIPLIER",
+    "CELERY_BROKER_TRANSPORT_OPTIONS", "CELERY_RESULT_BACKEND",
+)}, default=str))
+"""
+
+
+def load(home: Path, *, fails: bool = False, **environment: str):
+    """The settings as a fresh process reads them; what it says, if it is to refuse."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ARENA_")}
+    run = subprocess.run(
+        [sys.executable, "-c", ASK],
+        cwd=ROOT,
+        env={**kept, "ARENA_HOME": str(home), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if fails:
+        assert run.returncode != 0
+        return run.stderr
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def test_site_is_shut_by_default(tmp_path):
+    found = load(tmp_path / "home")
+    assert found["DEBUG"] is False
+    assert found["ALLOWED_HOSTS"] == ["localhost", "127.0.0.1", "[::1]"]
+    assert found["CELERY_RESULT_BACKEND"] is None
+    assert found["CELERY_TASK_ACKS_LATE"] is True
+    assert found["CELERY_WORKER_PREFETCH_MULTIPLIER"] == 1
+    assert found["DATABASES"]["default"]["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
+
+
+def test_secret_key_is_made_once_for_the_owner_alone(tmp_path):
+    home = tmp_path / "home"
+    first = load(home)["SECRET_KEY"]
+    assert len(first) >= 50
+    assert load(home)["SECRET_KEY"] == first
+    assert stat.S_IMODE((home / "secret_key").stat().st_mode) == 0o600
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert load(tmp_path / "other")["SECRET_KEY"] != first
+
+
+def test_secret_key_that_is_none_is_refused(tmp_path):
+    (tmp_path / "key").write_text("short")
+    said = load(tmp_path, fails=True, ARENA_SECRET_KEY_FILE=str(tmp_path / "key"))
+    assert "at least 32 characters" in said
+
+
+def test_plain_http_on_localhost_works_and_tls_is_strict(tmp_path):
+    plain = load(tmp_path)
+    assert (plain["SESSION_COOKIE_SECURE"], plain["SECURE_SSL_REDIRECT"]) == (False, None)
+    tls = load(tmp_path, ARENA_HTTPS="1", ARENA_ALLOWED_HOSTS="arena.example.org, .example.com")
+    assert tls["SESSION_COOKIE_SECURE"]
+    assert tls["CSRF_COOKIE_SECURE"]
+    assert tls["CSRF_TRUSTED_ORIGINS"] == ["https://arena.example.org", "https://*.example.com"]
+
+
+def test_postgresql_is_read_from_its_address(tmp_path):
+    found = load(tmp_path, ARENA_DATABASE="postgresql://ada:p%40ss@db.example.org:5433/arena")
+    database = found["DATABASES"]["default"]
+    assert database["ENGINE"] == "django.db.backends.postgresql"
+    assert [database[name] for name in ("USER", "PASSWORD", "HOST", "PORT", "NAME")] == [
+        "ada",
+        "p@ss",
+        "db.example.org",
+        5433,
+        "arena",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ARENA_DATABASE", "mysql://x/y"),  # not supported
+        ("ARENA_DATABASE", "postgresql://host"),  # no database
+        ("ARENA_DEBUG", "yes"),  # neither 1 nor 0
+        ("ARENA_WORKER_SLOTS", "0"),  # nobody would play
+        ("ARENA_WORKER_SLOTS", "two"),  # no number
+    ],
+)
+def test_setting_that_makes_no_sense_is_refused_by_name(tmp_path, name, value):
+    assert name in load(tmp_path, fails=True, **{name: value})
+
+
+def test_admin_is_unfolds_unless_told_otherwise(tmp_path):
+    assert "unfold" in load(tmp_path)["INSTALLED_APPS"]
+    assert "unfold" not in load(tmp_path, ARENA_ADMIN="plain")["INSTALLED_APPS"]
+
+
+def test_every_setting_is_documented_where_operators_look():
+    source = (ROOT / "tournament" / "settings.py").read_text(encoding="utf-8")
+    docstring, code = source.split('"""', 2)[1:]
+    read = set(re.findall(r'"(ARENA_[A-Z_]+)"', code))
+    pages = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+    assert read
+    assert read == set(re.findall(r"^(ARENA_[A-Z_]+)", docstring, re.MULTILINE))
+    assert read == set(re.findall(r"^\| `(ARENA_[A-Z_]+)`", pages, re.MULTILINE))
