@@ -145,5 +145,3 @@ def token(site) -> str:
     """A token of ann's that may submit."""
     _, text = players.create_token(player=site.ann, scope="submit")
     return text
-
-

@@ -173,17 +173,16 @@ def test_owner_withdraws_a_version_and_nobody_else_can(ann, bob, site):
     ann.post(f"/account/versions/{version.pk}/withdraw/")
     version.refresh_from_db()
     assert version.state == "withdrawn"
-    assert "cannot become" in ann.post(
-        f"/account/versions/{version.pk}/withdraw/", follow=True
-    ).content.decode()
+    assert (
+        "cannot become"
+        in ann.post(f"/account/versions/{version.pk}/withdraw/", follow=True).content.decode()
+    )
 
 
 def test_bot_enters_and_leaves_by_the_buttons(ann, site):
     ann.post("/tournaments/open-one/enter/", {"bot": "aces"})
     entrant = entrant_of(site.open, "aces")
-    answer = ann.post(
-        "/tournaments/open-one/leave/", {"entrant": entrant.pk, "back": "my-bots"}
-    )
+    answer = ann.post("/tournaments/open-one/leave/", {"entrant": entrant.pk, "back": "my-bots"})
     assert answer["Location"] == "/account/bots/"
     assert not site.open.entrants.filter(name="aces").exists()
 

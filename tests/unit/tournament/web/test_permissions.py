@@ -98,7 +98,9 @@ UNTABLED = {
 
 def outcome_of(client: Client, path: str) -> int | str:
     answer = client.get(path)
-    if answer.status_code == 302 and ("/log-in/" in answer["Location"] or "/login/" in answer["Location"]):
+    if answer.status_code == 302 and (
+        "/log-in/" in answer["Location"] or "/login/" in answer["Location"]
+    ):
         return LOGIN
     return answer.status_code
 
