@@ -191,7 +191,8 @@ class OperationsAdmin(ReadOnlyAdmin):
         if not self.may_operate(request):
             raise PermissionDenied
         rows = self._chosen(request)
-        form = operation.form(request.POST or None, **self.form_arguments(operation, rows))
+        sent = request.POST if request.method == "POST" else None
+        form = operation.form(sent, **self.form_arguments(operation, rows))
         if request.method == "POST" and form.is_valid():
             for row in rows:
                 self._operate(request, operation, row, form.cleaned_data)

@@ -48,7 +48,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     """Make an account and log in with it."""
     if request.user.is_authenticated:
         return redirect("my-bots")
-    form = SignUpForm(request.POST or None)
+    form = SignUpForm(request.POST if request.method == "POST" else None)
     if form.is_valid() and (player := form.save()) is not None:
         login(request, player)
         messages.success(request, f"Welcome, {player.username}. Upload your first bot.")
@@ -87,7 +87,7 @@ def account(request: HttpRequest) -> HttpResponse:
 def tokens(request: HttpRequest) -> HttpResponse:
     """The player's tokens; a new one is shown once, on the page after it was made."""
     player = player_of(request)
-    form = TokenForm(request.POST or None)
+    form = TokenForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         _, text = create_token(player=player, **form.cleaned_data)
         request.session[_FRESH_TOKEN] = text

@@ -1,0 +1,335 @@
+"""The admin: it shows rows, and moves them by services alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.utils import timezone
+
+from tests.tournament_factories import entrant_of, make_tournament, start, submit
+from tournament.competitions.models import Match, Tournament
+from tournament.leaderboards.models import Rating
+from tournament.players import services as players
+from tournament.players.models import Bot
+from tournament.players.services import authenticate_token
+
+TOURNAMENTS = "/admin/competitions/tournament/"
+
+
+def text_of(client, path: str) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def operate(client, model: str, name: str, *rows, **values):
+    ids = ",".join(str(row.pk) for row in rows)
+    return client.post(f"/admin/{model}/operate/{name}/?ids={ids}", values, follow=True)
+
+
+def test_leaderboard_lists_rank_bot_owner_rating_matches_and_win_rate(olga, site):
+    page = text_of(olga, "/admin/leaderboards/rating/")
+    order = [page.index(f"{bot} 1.0") for bot in ("alpha", "aces", "bricks", "beta")]
+    assert order == sorted(order)
+    alpha = Rating.objects.get(bot__name="alpha")
+    assert f"{alpha.shown:.2f}? (" in page
+    assert "100 %" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "shown", "hidden"),
+    [
+        ("q=alp", "alpha", "beta"),  # by bot
+        ("q=bob", "beta", "alpha"),  # by owner
+        ("pool__kind__exact=mono&game=eighty", "alpha", None),
+        ("pool__kind__exact=pair", None, "alpha"),  # nobody is rated in pairs
+        ("game=podkidnoe", None, "alpha"),
+        ("rows=all", "alpha", None),
+    ],
+)
+def test_leaderboard_is_filtered_and_searched(olga, site, query, shown, hidden):
+    page = text_of(olga, f"/admin/leaderboards/rating/?{query}")
+    rows = page[page.index('id="changelist"') :]
+    assert shown is None or f"{shown} 1.0" in rows
+    assert hidden is None or f"{hidden} 1.0" not in rows
+
+
+def test_every_model_of_ours_has_its_pages(root, site):
+    token, _ = players.create_token(player=site.ann)
+    for model, model_admin in admin.site._registry.items():
+        if model._meta.app_label not in {"players", "leaderboards", "competitions"}:
+            continue
+        base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        text_of(root, base)
+        row = model_admin.get_queryset(_request(root, site)).first()
+        if row is not None:
+            assert root.get(f"{base}{row.pk}/change/").status_code == 200, base
+    assert token.sha256 not in text_of(root, f"/admin/players/apitoken/{token.pk}/change/")
+
+
+def _request(client, site):
+    request = client.get("/admin/").wsgi_request
+    request.user = site.root
+    return request
+
+
+def times(**changes) -> dict[str, str]:
+    now = timezone.now().replace(microsecond=0)
+    moments = {
+        "opens_at": now,
+        "closes_at": now + timedelta(hours=1),
+        "starts_at": now + timedelta(hours=2),
+        **changes,
+    }
+    return {
+        f"{name}_{part}": f"{moment:{form}}"
+        for name, moment in moments.items()
+        for part, form in enumerate(("%Y-%m-%d", "%H:%M:%S"))
+    }
+
+
+def plan(**changes) -> dict[str, str]:
+    return {
+        "name": "Winter Cup",
+        "game": "eighty",
+        "format": "round_robin",
+        "contest": "boards",
+        "contest_size": "8",
+        "time_control": "fast",
+        "records_public": "at_once",
+        "weight": "1",
+        "rated": "on",
+        **times(),
+        **changes,
+    }
+
+
+def test_organiser_makes_a_tournament_with_its_conditions(olga, site):
+    values = plan(
+        **{"round_robin-cycles": "2", "eighty-min_bid": "60", "podkidnoe-max_draws": "1"},
+        contest="games",
+        contest_size="3",
+        rated="",
+    )
+    olga.post(f"{TOURNAMENTS}add/", values)
+    made = Tournament.objects.get(slug="winter-cup")
+    stage = made.stages.get()
+    assert (made.state, made.organiser, made.rated) == ("draft", site.olga, False)
+    assert stage.options["cycles"] == 2
+    assert stage.ruleset["min_bid"] == 60
+    assert stage.contest == {"kind": "games", "best_of": 3}
+    assert LogEntry.objects.filter(object_id=str(made.pk), user=site.olga).exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": ""}, "This field is required"),
+        ({"slug": "cup"}, "there is a tournament &#x27;cup&#x27; already"),
+        (times(closes_at=timezone.now() - timedelta(days=1)), "entries must close after they open"),
+        ({"game": "chess"}, "Select a valid choice"),
+        ({"eighty-target": "many"}, "target=many is not allowed"),  # the service's own words
+        ({"round_robin-tie_breaks": "score,luck"}, "each at most once, of"),
+        ({"contest": "games", "contest_size": "999999"}, "contest.best_of"),
+        ({"weight": "0"}, "weight"),
+    ],
+)
+def test_tournament_that_cannot_be_made_says_why_and_nothing_is_stored(
+    olga, site, changes, message
+):
+    answer = olga.post(f"{TOURNAMENTS}add/", plan(**changes))
+    assert answer.status_code == 200
+    assert message in answer.content.decode()
+    assert set(Tournament.objects.values_list("slug", flat=True)) == {"cup", "table", "open-one"}
+
+
+def test_address_taken_while_the_form_was_judged_is_told(olga, site, monkeypatch):
+    monkeypatch.setattr("tournament.competitions.forms.check_plan", lambda *_: {})
+    answer = olga.post(f"{TOURNAMENTS}add/", plan(slug="cup"), follow=True)
+    assert "there is a tournament" in answer.content.decode()
+    assert Tournament.objects.filter(slug="cup").count() == 1
+
+
+def test_tournament_is_opened_closed_started_paused_resumed_and_cancelled(olga, site):
+    olga.post(f"{TOURNAMENTS}add/", plan())
+    made = Tournament.objects.get(slug="winter-cup")
+    page = text_of(olga, f"{TOURNAMENTS}{made.pk}/change/")
+    assert "operate/open/" in page
+    assert "operate/start/" not in page
+    states = []
+    for name, values in (
+        ("open", {}),
+        ("pause", {"reason": "the hall is dark"}),
+        ("resume", {}),
+        ("cancel", {"reason": "snow"}),
+    ):
+        answer = operate(olga, "competitions/tournament", name, made, **values)
+        assert "done for Winter Cup" in answer.content.decode()
+        made.refresh_from_db()
+        states.append((made.state, made.paused_reason, made.cancelled_reason))
+    assert states == [
+        ("open", "", ""),
+        ("open", "the hall is dark", ""),
+        ("open", "", ""),
+        ("cancelled", "", "snow"),
+    ]
+    assert LogEntry.objects.filter(object_id=str(made.pk), change_message__contains="snow").exists()
+
+
+def test_operation_out_of_place_says_why_and_changes_nothing(olga, site):
+    answer = operate(olga, "competitions/tournament", "start", site.cup)
+    assert "Start, Cup: " in answer.content.decode()
+    site.cup.refresh_from_db()
+    assert site.cup.state == "finished"
+
+
+def test_operation_without_its_reason_asks_for_it(olga, site):
+    answer = operate(olga, "competitions/tournament", "cancel", site.table, reason=" ")
+    assert "This field is required" in answer.content.decode()
+    site.table.refresh_from_db()
+    assert site.table.state == "running"
+
+
+def test_operation_is_asked_for_before_it_is_done(olga, site):
+    page = text_of(olga, f"{TOURNAMENTS}operate/cancel/?ids={site.table.pk}")
+    assert "Table" in page
+    site.table.refresh_from_db()
+    assert site.table.state == "running"
+
+
+def test_list_action_takes_several_at_once(olga, site):
+    chosen = {"action": "pause", "_selected_action": [site.table.pk, site.open.pk]}
+    asked = olga.post(TOURNAMENTS, chosen)
+    olga.post(asked["Location"], {"reason": "night"})
+    assert set(Tournament.objects.filter(paused_reason="night")) == {site.table, site.open}
+
+
+@pytest.mark.parametrize(
+    "query", ["", "ids=", "ids=999999", "ids=x"], ids=["none", "empty", "unknown", "no number"]
+)
+def test_operation_on_nothing_is_not_found(olga, site, query):
+    assert olga.get(f"{TOURNAMENTS}operate/pause/?{query}").status_code == 404
+    assert olga.get(f"{TOURNAMENTS}operate/explode/?ids={site.cup.pk}").status_code == 404
+
+
+def test_way_back_leads_to_no_other_site(olga, site):
+    url = f"{TOURNAMENTS}operate/pause/?ids={site.table.pk}&back=https://evil.example/"
+    assert olga.post(url, {"reason": "x"})["Location"] == TOURNAMENTS
+
+
+def test_staff_without_the_right_may_look_but_not_operate(olga, site):
+    site.olga.groups.get().permissions.filter(codename="change_tournament").delete()
+    assert "operate/" not in text_of(olga, f"{TOURNAMENTS}{site.table.pk}/change/")
+    answer = operate(olga, "competitions/tournament", "pause", site.table, reason="x")
+    assert answer.status_code == 403
+
+
+def test_rows_cannot_be_written_past_the_services(root, site):
+    answer = root.post(f"{TOURNAMENTS}{site.table.pk}/change/", {"state": "finished"})
+    assert answer.status_code == 403
+    for path in ("competitions/match/add/", "leaderboards/rating/add/", "players/botversion/add/"):
+        assert root.post(f"/admin/{path}", {}).status_code == 403
+
+
+def test_disqualification_shows_what_it_would_change_and_walks_over(olga, site):
+    beta = entrant_of(site.table, "beta")
+    page = text_of(olga, f"/admin/competitions/entrant/operate/disqualify/?ids={beta.pk}")
+    assert "count for nothing" in page
+    operate(olga, "competitions/entrant", "disqualify", beta, reason="two accounts")
+    beta.refresh_from_db()
+    assert (beta.state, beta.reason) == ("disqualified", "two accounts")
+
+
+def test_organiser_withdraws_an_entrant(olga, site):
+    beta = entrant_of(site.table, "beta")
+    operate(olga, "competitions/entrant", "withdraw", beta, reason="its author asked")
+    beta.refresh_from_db()
+    assert (beta.state, beta.reason) == ("withdrawn", "its author asked")
+
+
+def test_match_is_decided_by_forfeit(olga, site):
+    match = Match.objects.filter(tournament=site.table).exclude(state="finished").first()
+    offender = match.pairing.entrants.first().entrant
+    operate(olga, "competitions/match", "forfeit", match, reason="no show", offenders=[offender.pk])
+    match.refresh_from_db()
+    assert match.termination == "forfeit"
+    assert match.pairing.entrants.first().place == 2
+
+
+def test_match_page_lists_its_attempts_and_record(olga, site):
+    match = Match.objects.get(tournament=site.table, state="finished")
+    page = text_of(olga, f"/admin/competitions/match/{match.pk}/change/")
+    assert "with a result" in page
+    assert f"/tournaments/table/matches/{match.pairing.key}/record.json" in page
+
+
+def test_bot_is_paused_and_lifted(olga, site):
+    bot = site.bots[0]
+    operate(olga, "players/bot", "pause", bot, reason="too loud")
+    bot.refresh_from_db()
+    assert bot.paused_reason == "too loud"
+    operate(olga, "players/bot", "lift", bot)
+    bot.refresh_from_db()
+    assert bot.paused_reason == ""
+
+
+def test_version_is_set_aside_and_accepted_again(olga, site):
+    version = Bot.objects.get(name="alpha").versions.get(version="1.0")
+    operate(olga, "players/botversion", "quarantine", version, reason="under suspicion")
+    version.refresh_from_db()
+    assert (version.state, version.reason) == ("quarantined", "under suspicion")
+    operate(olga, "players/botversion", "release", version)
+    version.refresh_from_db()
+    assert version.state == "accepted"
+    answer = operate(olga, "players/botversion", "retry", version)
+    assert "is not stuck" in answer.content.decode()
+
+
+def test_reading_a_players_log_is_noted(root, site):
+    path = f"/admin/players/botversion/{site.rejected.pk}/log/"
+    answer = root.get(path)
+    assert answer["Content-Type"] == "text/plain; charset=utf-8"
+    assert b"<script>" in answer.content
+    noted = LogEntry.objects.get(object_id=str(site.rejected.pk), user=site.root)
+    assert noted.change_message == "Read the log"
+
+
+def test_token_is_revoked(root, site):
+    token, text = players.create_token(player=site.ann)
+    assert authenticate_token(text)
+    operate(root, "players/apitoken", "revoke", token)
+    token.refresh_from_db()
+    assert token.revoked_at is not None
+
+
+def test_account_with_bots_is_not_deleted(root, site):
+    assert root.get(f"/admin/players/player/{site.ann.pk}/delete/").status_code == 403
+    assert root.get(f"/admin/players/player/{site.olga.pk}/delete/").status_code == 200
+
+
+def test_organisers_have_the_rights_that_they_need_and_no_others(site):
+    rights = set(site.olga.get_all_permissions())
+    assert {"competitions.add_tournament", "competitions.change_match"} <= rights
+    assert not {right for right in rights if ".delete_" in right or "token" in right}
+    assert "players.audit_botversion" not in rights
+    assert "players.change_player" not in rights
+
+
+def test_commitment_is_shown_and_the_secret_is_not(olga, site):
+    waiting = start(make_tournament(site.bots, name="Sealed"))
+    from tournament.competitions.models import TournamentSecret
+
+    secret = bytes(TournamentSecret.objects.get(tournament=waiting).secret).hex()
+    page = text_of(olga, f"{TOURNAMENTS}{waiting.pk}/change/")
+    assert waiting.commitment in page
+    assert secret not in page
+
+
+def test_submitted_version_waits_in_the_list(olga, site):
+    submit(site.ann, "alpha", "5.0")
+    assert "waiting to be checked" in text_of(
+        olga, "/admin/players/botversion/?state__exact=submitted"
+    )
