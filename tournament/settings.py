@@ -238,7 +238,8 @@ ARENA_STOP_SECONDS = _positive("ARENA_STOP_SECONDS", 30)
 CELERY_BROKER_URL = os.environ.get("ARENA_BROKER_URL") or "redis://localhost:6379/0"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    # Above the hard limit of a block; a killed worker's message is back after some 6 s.
+    # A message that is not done by then is delivered a second time, which does no harm; that of a killed
+    # worker is back after some 6 s.
     "visibility_timeout": 900,
     "unacked_restore_interval": 5,
     "unacked_restore_throttle": 1,
@@ -263,7 +264,8 @@ CELERY_TASK_ROUTES = {
 }
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
-CELERY_TASK_TIME_LIMIT = 840
+# Far above what a block takes, and above a match of long games by bots that use all their time.
+CELERY_TASK_TIME_LIMIT = 7200
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 10.0
 CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = False

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 from django.contrib.auth.models import AbstractUser
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower, Now
+from django.utils.text import slugify
 
 from tournament.store.leases import LeaseFields
 from tournament.store.states import Transitions
@@ -29,6 +33,20 @@ class Player(AbstractUser):
 
     def __str__(self) -> str:
         return self.username
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save; an account made by a command or in the admin gets its address from its name."""
+        if not self.slug:
+            self.slug = free_slug(self.username)
+        super().save(*args, **kwargs)
+
+
+def free_slug(username: str) -> str:
+    """An address that no account has yet, made from a user name."""
+    base = slugify(username)[:50] or "player"
+    taken = set(Player.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    numbered = (f"{base}-{number}" for number in itertools.count(2))
+    return base if base not in taken else next(slug for slug in numbered if slug not in taken)
 
 
 class TokenScope(models.TextChoices):

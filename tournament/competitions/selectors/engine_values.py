@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hmac
 from collections import defaultdict
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -63,10 +65,18 @@ def tournament_key(tournament: Tournament) -> bytes:
     """The PRK of a sealed tournament. Secret until it is finished. Raises ArenaError before the seal."""
     if not tournament.pub:
         raise ArenaError(f"{tournament.slug} is not sealed: it has no key yet")
-    secret = TournamentSecret.objects.values_list("secret", flat=True).get(
-        tournament_id=tournament.pk
+    return _sealed_key(tournament.pk, tournament.commitment, tournament.pub)
+
+
+@lru_cache(maxsize=256)
+def _sealed_key(pk: int, commitment: str, pub: str) -> bytes:
+    """Kept, since a seal never changes; the commitment makes sure that it is this tournament's."""
+    secret = bytes(
+        TournamentSecret.objects.values_list("secret", flat=True).get(
+            tournament=pk, tournament__commitment=commitment
+        )
     )
-    return tournament_prk(bytes(secret), tournament.pub)
+    return tournament_prk(secret, pub)
 
 
 def stage_lot(prk: bytes, slug: str, index: int) -> bytes:
@@ -75,8 +85,6 @@ def stage_lot(prk: bytes, slug: str, index: int) -> bytes:
     It comes from the same key as the deals under a label of its own, so nobody could choose it, and
     everybody can recompute it once the secret is out.
     """
-    import hmac
-
     return hmac.digest(prk, pack_items("dt/stage-lot/v1", slug, index) + b"\x01", "sha256")
 
 
@@ -151,12 +159,11 @@ def _pairings_of(stage: Stage) -> dict[int, list[formats.Pairing]]:
 
 def engine_pairing(pairing: Pairing) -> formats.Pairing:
     """One stored pairing."""
-    rows = pairing.entrants.order_by("index").values_list(
-        "entrant", "place", "points", "score_twelfths", "advances"
-    )
-    return _pairing(
-        pairing.key, pairing.slot, pairing.decided_by, list(rows), is_bye=pairing.is_bye
-    )
+    parts = [
+        (part.entrant_id, part.place, part.points, part.score_twelfths, part.advances)
+        for part in pairing.entrants.all()
+    ]
+    return _pairing(pairing.key, pairing.slot, pairing.decided_by, parts, is_bye=pairing.is_bye)
 
 
 def engine_pairing_result(pairing: Pairing) -> formats.PairingResult:
@@ -188,8 +195,46 @@ def _pairing(
     )
 
 
-def entrant_ref(entrant: Entrant) -> EntrantRef:
-    """A frozen entrant as records name it."""
+def match_to_play(pk: int) -> Match:
+    """A match with all that its spec needs loaded."""
+    return (
+        Match.objects.select_related("tournament", "pairing__round__stage__tournament")
+        .prefetch_related("pairing__entrants")
+        .get(pk=pk)
+    )
+
+
+def match_spec(match: Match) -> MatchSpec:
+    """What is asked of a match of a sealed tournament; the record does not show its deal keys.
+
+    Wants a row of `match_to_play`.
+    """
+    tournament = match.tournament
+    stage = match.pairing.round.stage
+    refs = _sealed_entrants(tournament.pk, tournament.commitment)
+    return MatchSpec(
+        game=tournament.game,
+        ruleset=stage_ruleset(stage),
+        match_key=match.pairing.key,
+        contest=stage_contest(stage),
+        time_control=stage_time_control(stage),
+        entrants=tuple(refs[part.entrant_id] for part in match.pairing.entrants.all()),
+        deals=DealSource(
+            prk=tournament_key(tournament), tournament_id=tournament.slug, reveal=False
+        ),
+    )
+
+
+@lru_cache(maxsize=64)
+def _sealed_entrants(pk: int, commitment: str) -> dict[int, EntrantRef]:
+    """The seeded entrants as records name them, by id; kept, since they are frozen by the start."""
+    entrants = Entrant.objects.filter(
+        tournament=pk, tournament__commitment=commitment, seed__isnull=False
+    ).prefetch_related("bots__bot", "bots__version")
+    return {entrant.pk: _entrant_ref(entrant) for entrant in entrants}
+
+
+def _entrant_ref(entrant: Entrant) -> EntrantRef:
     return EntrantRef(
         name=entrant.name,
         bots=tuple(
@@ -201,35 +246,4 @@ def entrant_ref(entrant: Entrant) -> EntrantRef:
             for part in entrant.bots.all()
             if part.version is not None
         ),
-    )
-
-
-def match_spec(match: Match) -> MatchSpec:
-    """What is asked of a match; its deal keys stay out of the record until the secret is out.
-
-    Wants `match_to_play`'s rows.
-    """
-    tournament = match.tournament
-    stage = match.pairing.round.stage
-    return MatchSpec(
-        game=tournament.game,
-        ruleset=stage_ruleset(stage),
-        match_key=match.pairing.key,
-        contest=stage_contest(stage),
-        time_control=stage_time_control(stage),
-        entrants=tuple(entrant_ref(part.entrant) for part in match.pairing.entrants.all()),
-        deals=DealSource(
-            prk=tournament_key(tournament), tournament_id=tournament.slug, reveal=False
-        ),
-    )
-
-
-def match_to_play(pk: int) -> Match:
-    """A match with all that its spec needs loaded."""
-    return (
-        Match.objects.select_related("tournament", "pairing__round__stage__tournament")
-        .prefetch_related(
-            "pairing__entrants__entrant__bots__bot", "pairing__entrants__entrant__bots__version"
-        )
-        .get(pk=pk)
     )

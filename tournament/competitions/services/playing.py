@@ -82,8 +82,9 @@ def play_match(
         return Play.NOT_OURS
     is_trusted = settings.ARENA_TRUST_BOTS if trusted is None else trusted
     try:
-        played = _play(lease, stop_seconds, trusted=is_trusted)
-        recorded = _record(lease, played, sandboxed=not is_trusted)
+        match = match_to_play(match_id)
+        played = _play(match, lease, stop_seconds, trusted=is_trusted)
+        recorded = _record(match, lease, played, sandboxed=not is_trusted)
     except LeaseLostError:
         logger.warning("the play of match %s was taken over or cancelled", match_id)
         return Play.DISCARDED
@@ -118,8 +119,9 @@ def _claim(match_id: int, owner: str) -> Lease | None:
     return lease
 
 
-def _play(lease: Lease, stop_seconds: Callable[[], float], *, trusted: bool) -> PlayedMatch:
-    match = match_to_play(lease.pk)
+def _play(
+    match: Match, lease: Lease, stop_seconds: Callable[[], float], *, trusted: bool
+) -> PlayedMatch:
     spec = match_spec(match)
     sources = [
         [wheel_source_of(bot.wheel or "") for bot in entrant.bots] for entrant in spec.entrants
@@ -144,17 +146,16 @@ def _unpack(wheel: str, cache: Path) -> BotSource:
     return wheel_source(read_blob(wheel.removeprefix("sha256:")), cache)
 
 
-def _record(lease: Lease, played: PlayedMatch, *, sandboxed: bool) -> bool:
+def _record(match: Match, lease: Lease, played: PlayedMatch, *, sandboxed: bool) -> bool:
     """Write the blobs, then everything else in one transaction; False for a late result."""
     record_sha256 = put_blob(encode_record(played.record))
     logs_sha256 = put_blob(msgspec.json.encode(played.logs)) if _says_anything(played) else ""
     with transaction.atomic():
-        row = Match.objects.select_related("pairing__round__stage__tournament").get(pk=lease.pk)
         recorded = MATCH_TRANSITIONS.move(
             leases.held(Match.objects.all(), lease),
             MatchState.FINISHED,
             only_from=MatchState.RUNNING,
-            rated=row.rated and sandboxed and is_ratable(played.record),
+            rated=match.rated and sandboxed and is_ratable(played.record),
             is_sandboxed=sandboxed,
             termination=str(played.record.outcome.termination),
             record_sha256=record_sha256,
@@ -167,7 +168,7 @@ def _record(lease: Lease, played: PlayedMatch, *, sandboxed: bool) -> bool:
         if not recorded:
             logger.warning("a late result of match %s was discarded", lease.pk)
             return False
-        _decide(row.pairing, played.record.outcome)
+        _decide(match.pairing, played.record.outcome)
         end_attempt(lease, AttemptEnding.RECORDED)
     return True
 

@@ -51,12 +51,21 @@ def advance_round(*, tournament: Tournament) -> bool:
         return False
     stage = tournament.stages.select_related("tournament").get()
     changed = False
-    while _close_rounds(stage) | _publish_rounds(stage):
+    while True:
+        changed |= _close_rounds(stage)
+        if _count_open(stage) >= MAX_OPEN_PAIRINGS:
+            return changed
+        view = stage_view(stage)
+        planned = _plan_round(stage, view)
+        if planned is None:
+            if not all(published.is_complete for published in view.rounds):
+                return changed
+            if stage.rounds.exclude(state=RoundState.COMPLETE).exists():
+                continue  # decided since we looked: it has to be closed first
+            _finish(tournament, stage, view)
+            return True
+        _publish(stage, planned)
         changed = True
-    if _is_over(stage):
-        _finish(tournament, stage)
-        changed = True
-    return changed
 
 
 def _close_rounds(stage: Stage) -> bool:
@@ -100,24 +109,17 @@ def _team(part: PairingEntrant) -> RatedTeam:
     )
 
 
-def _publish_rounds(stage: Stage) -> bool:
-    """Publish the next round if the format can pair it now."""
-    if _open_pairings(stage) >= MAX_OPEN_PAIRINGS:
-        return False
-    view = stage_view(stage)
+def _plan_round(stage: Stage, view: formats.StageView) -> formats.Round | None:
+    """The round that the format pairs next; None if it has no other, or none yet."""
     try:
-        planned = stage_format(stage).next_round(view)
+        return stage_format(stage).next_round(view)
     except FormatError:
         if all(published.is_complete for published in view.rounds):
-            raise  # else: it waits for a round that is still open
-        return False
-    if planned is None:
-        return False
-    _publish(stage, planned)
-    return True
+            raise  # else it waits for a round that is still open
+        return None
 
 
-def _open_pairings(stage: Stage) -> int:
+def _count_open(stage: Stage) -> int:
     return Pairing.objects.filter(round__stage=stage, decided_by="").count()
 
 
@@ -209,21 +211,14 @@ def replace_result(pairing: Pairing, result: formats.PairingResult) -> None:
 
 
 def _write_parts(pairing: Pairing, result: formats.PairingResult) -> None:
-    parts = list(pairing.entrants.all())
-    for part in parts:
+    for part in pairing.entrants.all():
         _set_result(part, result)
-    PairingEntrant.objects.bulk_update(parts, ["place", "points", "score_twelfths", "advances"])
+        part.save(update_fields=["place", "points", "score_twelfths", "advances"])
 
 
-def _is_over(stage: Stage) -> bool:
-    if stage.rounds.exclude(state=RoundState.COMPLETE).exists():
-        return False
-    return stage_format(stage).next_round(stage_view(stage)) is None
-
-
-def _finish(tournament: Tournament, stage: Stage) -> None:
+def _finish(tournament: Tournament, stage: Stage, view: formats.StageView) -> None:
     """Write the final places; from now on the secret is for everybody."""
-    places = {row.entrant: row.place for row in stage_format(stage).standings(stage_view(stage))}
+    places = {row.entrant: row.place for row in stage_format(stage).standings(view)}
     entrants = list(tournament.entrants.filter(pk__in=places))
     for entrant in entrants:
         entrant.place = places[entrant.pk]

@@ -30,7 +30,11 @@ from tournament.competitions.models import (
     Tournament,
     TournamentState,
 )
-from tournament.competitions.selectors import preview_disqualification, tournament_page
+from tournament.competitions.selectors import (
+    match_record,
+    preview_disqualification,
+    tournament_page,
+)
 from tournament.competitions.services import Plan, Play, playing, rounds
 from tournament.competitions.services.rounds import in_twelfths
 from tournament.leaderboards.models import Rating, RatingEvent
@@ -151,6 +155,30 @@ def test_all_results_are_rated_once(bots, as_if_sandboxed):
 def test_what_is_not_to_be_rated_is_not(bots, as_if_sandboxed, changes):
     play_all(start(make_tournament(bots[:2], **changes)), trusted=False)
     assert not RatingEvent.objects.exists()
+
+
+def test_pairs_play_and_are_rated_in_a_pool_of_their_own(as_if_sandboxed):
+    tournament = make_tournament(kind="pair", contest=BOARDS)
+    for number in range(2):
+        owner = make_player()
+        pair = [make_bot(f"{seat}{number}", owner) for seat in ("north", "south")]
+        services.enter(tournament=tournament, bots=pair, by=owner)
+    tournament = play_all(start(tournament), trusted=False)
+    record = match_record(tournament.matches.get())
+    assert [[bot.bot for bot in entrant.bots] for entrant in record.entrants] == [
+        ["north0", "south0"],
+        ["north1", "south1"],
+    ]
+    assert Rating.objects.filter(pool__kind="pair").count() == 4
+    assert {len(team["members"]) for team in RatingEvent.objects.get().teams} == {2}
+
+
+def test_podkidnoe_is_played_and_rated_as_a_free_for_all(bots, as_if_sandboxed):
+    plan = {"game": "podkidnoe", "format": "round_robin", "contest": BOARDS}
+    tournament = play_all(start(make_tournament(bots, **plan)), trusted=False)
+    assert tournament.state == TournamentState.FINISHED
+    assert set(Rating.objects.values_list("pool__game", "pool__kind")) == {("podkidnoe", "ffa")}
+    assert RatingEvent.objects.count() == 6
 
 
 def test_bye_is_no_match_and_not_rated(bots, as_if_sandboxed):

@@ -59,6 +59,13 @@ def test_name_taken_in_the_same_moment_is_an_error_of_the_name(monkeypatch):
     assert set(caught.value.fields) == {"username"}
 
 
+def test_account_made_by_a_command_has_an_address_of_its_own():
+    make_player("ada")
+    names = ["Ada", "ADA", "§"]
+    slugs = [Player.objects.create_superuser(name, password=PASSWORD).slug for name in names]
+    assert slugs == ["ada-2", "ada-3", "player"]
+
+
 def test_nobody_can_log_in_as_the_house():
     house = services.ensure_house()
     assert services.ensure_house() == house
