@@ -1,0 +1,158 @@
+"""The site in a real browser, at a desk and on a phone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tournament.players.models import ApiToken, Player
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+PUBLIC = [
+    "/",
+    "/guide/",
+    "/bots/",
+    "/bots/alpha/",
+    "/players/ann/",
+    "/leaderboards/",
+    "/leaderboards/eighty/mono/",
+    "/tournaments/",
+    "/tournaments/cup/",
+    "/tournaments/table/",
+    "/tournaments/open-one/",
+    "/tournaments/cup/matches/SE/R2/M1/",
+    "/account/sign-up/",
+    "/account/log-in/",
+    "/api/docs",
+]
+OWN = ["/account/", "/account/bots/", "/account/tokens/", "/account/upload/"]
+ADMIN = [
+    "/admin/",
+    "/admin/leaderboards/rating/",
+    "/admin/competitions/tournament/",
+    "/admin/competitions/tournament/add/",
+    "/admin/competitions/match/",
+    "/admin/players/botversion/",
+]
+
+
+def overflow(page) -> int:
+    """By how many pixels the page is wider than the screen."""
+    return page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_no_page_is_wider_than_the_screen_or_breaks_its_policy(
+    watched, live_server, site, log_in, size
+):
+    watched.set_viewport_size(size)
+    too_wide = {}
+    for path in PUBLIC:
+        watched.goto(live_server.url + path)
+        too_wide[path] = overflow(watched)
+    log_in("ann")
+    for path in [*OWN, f"/account/versions/{site.rejected.pk}/"]:
+        watched.goto(live_server.url + path)
+        too_wide[path] = overflow(watched)
+    assert {path: pixels for path, pixels in too_wide.items() if pixels > 0} == {}
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_admin_works_under_its_policy(watched, live_server, site, log_in, size):
+    watched.set_viewport_size(size)
+    log_in("olga")
+    pages = [*ADMIN, f"/admin/competitions/tournament/{site.table.pk}/change/"]
+    too_wide = {}
+    for path in pages:
+        watched.goto(live_server.url + path)
+        too_wide[path] = overflow(watched)
+    assert {path: pixels for path, pixels in too_wide.items() if pixels > 0} == {}
+
+
+def test_newcomer_signs_up_uploads_a_wheel_and_enters(watched, live_server, site, wheel_path):
+    watched.goto(live_server.url)
+    watched.get_by_role("link", name="Sign up").first.click()
+    watched.get_by_label("Username").fill("nina")
+    watched.get_by_label("Password", exact=True).fill("correct horse 9")
+    watched.get_by_label("Password again").fill("correct horse 9")
+    watched.get_by_role("button", name="Make the account").click()
+    watched.get_by_label("Wheel", exact=True).set_input_files(wheel_path)
+    watched.get_by_role("button", name="Upload").click()
+    watched.get_by_role("heading", name="newcomer 1.0").wait_for()
+    watched.goto(f"{live_server.url}/tournaments/open-one/")
+    watched.get_by_role("button", name="Enter").click()
+    assert "newcomer has entered Open One" in watched.get_by_role("status").inner_text()
+    assert site.open.entrants.filter(bots__bot__owner__username="nina").exists()
+
+
+def test_token_is_made_and_shown_once(watched, live_server, site, log_in):
+    log_in("ann")
+    watched.goto(f"{live_server.url}/account/tokens/")
+    watched.get_by_label("Name").fill("laptop")
+    watched.get_by_role("button", name="Make it").click()
+    text = watched.locator(".secret").inner_text()
+    assert text.startswith(ApiToken.objects.get(player=site.ann).prefix + ".")
+    watched.reload()
+    assert watched.locator(".secret").count() == 0
+
+
+def test_moments_are_shown_in_the_time_zone_of_the_browser(watched, live_server, site):
+    watched.goto(f"{live_server.url}/tournaments/open-one/")
+    moment = watched.locator("dd:has(time)").first.inner_text()
+    assert "UTC" in moment
+    assert "GMT+9" in moment
+
+
+def test_keyboard_reaches_the_content_first(watched, live_server, site):
+    watched.goto(live_server.url)
+    watched.keyboard.press("Tab")
+    watched.keyboard.press("Enter")
+    assert watched.evaluate("document.activeElement.id") == "content"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_page_follows_the_viewers_colour_scheme(watched, live_server, site, scheme):
+    watched.emulate_media(color_scheme=scheme)
+    watched.goto(live_server.url)
+    colours = watched.evaluate(
+        "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+    )
+    background, ink = (sum(map(int, colour[4:-1].split(","))) for colour in colours)
+    assert (background > ink) is (scheme == "light")
+
+
+def test_every_control_has_a_name_and_every_page_one_heading(watched, live_server, site, log_in):
+    log_in("ann")
+    for path in [*PUBLIC[:-3], *OWN]:
+        watched.goto(live_server.url + path)
+        nameless = watched.evaluate(
+            """[...document.querySelectorAll("input:not([type=hidden]), select, textarea, button")]
+               .filter(e => !(e.labels?.length || e.textContent.trim() || e.ariaLabel))
+               .map(e => e.outerHTML)"""
+        )
+        assert nameless == [], path
+        assert watched.locator("h1").count() == 1, path
+
+
+def test_organiser_pauses_and_resumes_a_tournament(watched, live_server, site, log_in):
+    log_in("olga")
+    watched.goto(f"{live_server.url}/admin/competitions/tournament/{site.table.pk}/change/")
+    watched.get_by_role("link", name="Pause", exact=True).click()
+    watched.get_by_label("Reason").fill("The hall is dark")
+    watched.get_by_role("button", name="Pause").click()
+    watched.get_by_text("Pause: done for Table").wait_for()
+    site.table.refresh_from_db()
+    assert site.table.paused_reason == "The hall is dark"
+    watched.get_by_role("link", name="Resume", exact=True).click()
+    watched.get_by_role("button", name="Resume").click()
+    watched.get_by_text("Resume: done for Table").wait_for()
+    site.table.refresh_from_db()
+    assert site.table.paused_reason == ""
+
+
+def test_admin_log_in_of_a_player_without_rights_leads_nowhere(watched, live_server, site, log_in):
+    log_in("bob")
+    watched.goto(f"{live_server.url}/admin/")
+    assert "/admin/login/" in watched.url
+    assert Player.objects.get(username="bob").is_staff is False

@@ -1,0 +1,109 @@
+"""A small site that has everything on it, for tests of pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import Group
+
+from tests.tournament_factories import (
+    make_bot,
+    make_player,
+    make_tournament,
+    play_all,
+    start,
+    submit,
+)
+from tournament.competitions import services as competitions
+from tournament.competitions.models import Tournament
+from tournament.leaderboards import services as leaderboards
+from tournament.leaderboards.services import RatedResult, RatedTeam
+from tournament.players.models import VERSION_TRANSITIONS, Bot, BotVersion, Player, VersionState
+from tournament.store.leases import FREE_FIELDS
+from tournament.store.services import put_blob
+
+LOG = b"loading <script>alert(1)</script>\n"
+REASON = "eighty, 4 players: seat 2: illegal action: <b>bid 55</b>"
+
+
+@dataclass
+class Site:
+    """Who and what is on it."""
+
+    ann: Player
+    bob: Player
+    olga: Player
+    """An organiser."""
+    root: Player
+    bots: list[Bot]
+    """ann's alpha and aces, bob's beta and bricks."""
+    rejected: BotVersion
+    """ann's alpha 2.0."""
+    cup: Tournament
+    """Finished, single elimination."""
+    table: Tournament
+    """Running, a round robin of which one match is played."""
+    open: Tournament
+    """Open, alpha has entered."""
+
+
+def make_staff(name: str) -> Player:
+    player = make_player(name)
+    player.is_staff = True
+    player.save()
+    player.groups.add(Group.objects.get(name="organisers"))
+    return player
+
+
+def reject(version: BotVersion, reason: str = REASON, log: bytes = LOG) -> BotVersion:
+    """Let a version be as if the check had found something."""
+    rows = BotVersion.objects.filter(pk=version.pk)
+    VERSION_TRANSITIONS.move(rows, VersionState.STUCK)
+    VERSION_TRANSITIONS.move(
+        rows, VersionState.RUNNING, lease_owner="test", lease_until=version.uploaded_at
+    )
+    VERSION_TRANSITIONS.move(
+        rows, VersionState.REJECTED, reason=reason, log_sha256=put_blob(log), **FREE_FIELDS
+    )
+    version.refresh_from_db()
+    return version
+
+
+def rate(*winners_and_losers: tuple[str, str]) -> None:
+    """Let single bots of Eighty have won against each other."""
+    leaderboards.append_results(
+        game="eighty",
+        kind="mono",
+        results=[
+            RatedResult(
+                f"earlier/M{number}",
+                (RatedTeam(((winner, "1.0"),), 1), RatedTeam(((loser, "1.0"),), 2)),
+            )
+            for number, (winner, loser) in enumerate(winners_and_losers, 1)
+        ],
+    )
+
+
+def fill_site() -> Site:
+    """Make it, by the services."""
+    ann, bob = make_player("ann"), make_player("bob")
+    olga, root = make_staff("olga"), make_player("root")
+    root.is_staff = root.is_superuser = True
+    root.save()
+    bots = [
+        make_bot("alpha", ann),
+        make_bot("aces", ann),
+        make_bot("beta", bob),
+        make_bot("bricks", bob),
+    ]
+    rejected = reject(submit(ann, "alpha", "2.0"))
+    cup = play_all(
+        start(make_tournament(bots, name="Cup", organiser=olga, description="<i>first</i>"))
+    )
+    table = start(make_tournament(bots, name="Table", organiser=olga, format="round_robin"))
+    due = competitions.dispatch(rung=True)
+    competitions.play_match(match_id=due.blocks[0][0], trusted=True)
+    table.refresh_from_db()
+    waiting = make_tournament([bots[0]], name="Open One", organiser=olga)
+    rate(("alpha", "beta"), ("alpha", "bricks"), ("aces", "beta"))
+    return Site(ann, bob, olga, root, bots, rejected, cup, table, waiting)
