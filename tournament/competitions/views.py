@@ -30,7 +30,6 @@ from tournament.competitions.models import (
     Match,
     MatchState,
     PublishPolicy,
-    RoundState,
     Stage,
     Tournament,
     TournamentState,
@@ -46,6 +45,8 @@ from tournament.players.views import player_of
 
 TOURNAMENTS_A_PAGE = 30
 DEALS_A_PAGE = 16
+CROSS_TABLE_MAX = 40
+"""A cross table of more entrants fits no screen; the standings and the rounds tell the same."""
 CURRENT = (TournamentState.OPEN, TournamentState.CLOSED, TournamentState.RUNNING)
 ENDED = (TournamentState.FINISHED, TournamentState.CANCELLED)
 OUT_OF_ENTRIES = (TournamentState.CLOSED, TournamentState.RUNNING)
@@ -175,8 +176,8 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
         "pair_form": _pair_form(page.tournament, player),
         "bracket": tables.bracket_of(page),
         "standings": _standings(page),
-        "cross": tables.cross_table_of(page),
-        "rounds": _rounds(page),
+        "cross": tables.cross_table_of(page) if len(page.entrants) <= CROSS_TABLE_MAX else (),
+        "rounds": _rounds(page, request.GET.get("round", "")),
         "conditions": _conditions(page.stage),
         "ruleset": [(name, _spell(value)) for name, value in page.stage.ruleset.items()],
     }
@@ -277,19 +278,18 @@ def _tie_break_values(row: StandingRow, columns: Sequence[str]) -> list[Any]:
     return [values.get(column) for column in columns]  # type: ignore[call-overload]
 
 
-def _rounds(page: selectors.TournamentPage) -> list[dict[str, Any]]:
-    """The published rounds, the newest first."""
-    last = len(page.rounds)
-    return [
-        {
-            "title": _round_title(page, each),
-            "state": each.state_label,
-            "is_complete": each.state == RoundState.COMPLETE,
-            "is_shown": each.index == last,
-            "rows": [match_row(page.tournament.slug, row) for row in each.pairings],
-        }
-        for each in reversed(page.rounds)
-    ]
+def _rounds(page: selectors.TournamentPage, asked: str) -> dict[str, Any] | None:
+    """The published rounds by name, and the pairings of the one asked for, else of the newest."""
+    if not page.rounds:
+        return None
+    by_index = {str(each.index): each for each in page.rounds}
+    shown = by_index.get(asked, page.rounds[-1])
+    return {
+        "names": [(each.index, _round_title(page, each), each is shown) for each in page.rounds],
+        "title": _round_title(page, shown),
+        "state": shown.state_label,
+        "rows": [match_row(page.tournament.slug, row) for row in shown.pairings],
+    }
 
 
 def _round_title(page: selectors.TournamentPage, each: selectors.RoundRow) -> str:

@@ -102,6 +102,24 @@ def test_bracket_names_the_feeders_of_rounds_to_come(client, db):
     assert ">bye<" in page
 
 
+def test_each_round_has_its_matches_the_newest_first(client, site):
+    newest = text_of(client, "/tournaments/cup/")
+    assert 'href="?round=1#matches"' in newest
+    matches = newest[newest.index('id="matches"') : newest.index('id="conditions"')]
+    assert "SE/R2/M1" in matches
+    assert "SE/R1/M1" not in matches
+    first = text_of(client, "/tournaments/cup/?round=1")
+    assert "SE/R1/M1" in first[first.index('id="matches"') : first.index('id="conditions"')]
+    assert client.get("/tournaments/cup/?round=none").status_code == 200
+
+
+def test_cross_table_is_left_out_where_it_fits_no_screen(client, site, monkeypatch):
+    monkeypatch.setattr("tournament.competitions.views.CROSS_TABLE_MAX", 3)
+    page = text_of(client, "/tournaments/table/")
+    assert "Cross table" not in page
+    assert "Standings so far" in page
+
+
 def test_open_tournament_shows_the_version_that_would_play(client, site):
     page = text_of(client, "/tournaments/open-one/")
     assert "Would play" in page
