@@ -248,7 +248,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 2,
     "socket_connect_timeout": 2,
     "retry_on_timeout": False,
-    "max_retries": 1,
+    "max_retries": 0,
 }
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_ACKS_LATE = True

@@ -25,10 +25,11 @@ logger = logging.getLogger(__name__)
 def dispatch(*, rung: bool = False) -> None:
     """Do all that is due and publish what is to be done; beat sends it every second."""
     due = competitions.dispatch(rung=rung)
-    for version in due.versions:
-        publish(validate, version)
-    for block in due.blocks:
-        publish(play_matches, list(block))
+    messages: list[tuple[Any, int | list[int]]] = [(validate, version) for version in due.versions]
+    messages += [(play_matches, list(block)) for block in due.blocks]
+    for task, about in messages:
+        if not publish(task, about):
+            break  # the broker is away: each further try would wait as long, and dispatch mends it
 
 
 @shared_task(name="tournament.validate")  # type: ignore[untyped-decorator]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import socket
+import threading
 
 import pytest
 from kombu.exceptions import OperationalError
@@ -21,7 +24,9 @@ def sent(monkeypatch):
     """The messages that would be published."""
     messages = []
     monkeypatch.setattr(
-        tasks, "publish", lambda task, *args, **kwargs: messages.append((task.name, args, kwargs))
+        tasks,
+        "publish",
+        lambda task, *args, **kwargs: messages.append((task.name, args, kwargs)) or True,
     )
     return messages
 
@@ -97,11 +102,52 @@ def test_broker_that_is_away_is_said_and_forgotten(monkeypatch, caplog):
     assert "connection refused" in caplog.text
 
 
+@pytest.fixture
+def frozen_broker(monkeypatch):
+    """A broker that takes connections and never answers; how many it took."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken = []
+
+        def accept() -> None:
+            with contextlib.suppress(OSError):  # the test has ended
+                while True:
+                    taken.append(server.accept()[0])
+
+        threading.Thread(target=accept, daemon=True).start()
+        url = f"redis://127.0.0.1:{server.getsockname()[1]}/0"
+        with celery.app.connection_for_write(url=url) as connection:
+            send = tasks.validate.apply_async
+            monkeypatch.setattr(
+                tasks.validate, "apply_async", lambda **kw: send(**kw, connection=connection)
+            )
+            yield taken
+        for peer in taken:
+            peer.close()
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def test_frozen_broker_is_given_up_after_one_try(frozen_broker, caplog):
+    """Its answer is awaited for the 2 s of the settings, once: the site goes on."""
+    options = celery.app.conf.broker_transport_options
+    assert (options["socket_timeout"], options["max_retries"]) == (2, 0)
+    assert tasks.publish(tasks.validate, 7) is False
+    assert len(frozen_broker) == 1
+
+
+def test_dispatch_stops_publishing_at_the_first_refusal(monkeypatch):
+    for name in ("alpha", "beta", "gamma"):
+        submit(make_player(), name)
+    tried = []
+    monkeypatch.setattr(tasks, "publish", lambda task, *args: tried.append(args))
+    tasks.dispatch(rung=True)
+    assert len(tried) == 1
+
+
 def test_whole_cup_is_played_by_its_messages_alone(trusted, monkeypatch):
     """The queue is a list here, and every message comes twice."""
     queue = []
     monkeypatch.setattr(
-        tasks, "publish", lambda task, *args, **kw: queue.extend([(task, args, kw)] * 2)
+        tasks, "publish", lambda task, *args, **kw: queue.extend([(task, args, kw)] * 2) or True
     )
     tournament = start(make_tournament([make_bot(f"bot{i}") for i in range(5)]))
     tasks.dispatch(rung=True)
