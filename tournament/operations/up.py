@@ -7,6 +7,7 @@ settled before.
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -58,7 +59,10 @@ def read_arguments(arguments: Sequence[str]) -> tuple[Path, Address]:
 
 def run(home: Path, address: Address, console: Console, interruptions: Interruptions) -> None:
     """Run the site. Raises KeyboardInterrupt when it is told to stop, OperationsError if it cannot run."""
-    require_sandbox()
+    if os.environ.get("ARENA_TRUST_BOTS") == "1":
+        console.say("ARENA_TRUST_BOTS=1: bots run WITHOUT a sandbox, and no match is rated.")
+    else:
+        require_sandbox()
     console.say("Starting broker, workers and web server …")
     with running_stack(home, address, console.say, hurry=interruptions.is_urgent) as stack:
         from tournament.operations.first_start import prepare_site
@@ -81,18 +85,29 @@ def welcome(stack: Stack, address: Address, console: Console) -> None:
 
 def keep_going(stack: Stack, console: Console) -> None:
     """Watch the site, and show how it is, until it is told to stop."""
-    from tournament.operations.selectors import site_status
-
     shown_at = -STATUS_SECONDS
 
     def is_over() -> bool:
         nonlocal shown_at
         if console.is_terminal and console.seconds - shown_at >= STATUS_SECONDS:
             shown_at = console.seconds
-            console.status(f"up {format_duration(console.seconds)} · {site_status().line}")
+            console.status(f"up {format_duration(console.seconds)} · {status_line()}")
         return False
 
     stack.watch(is_over)
+
+
+def status_line() -> str:
+    """How the site is, in one line."""
+    from django.db import DatabaseError, close_old_connections
+
+    from tournament.operations.selectors import site_status
+
+    close_old_connections()
+    try:
+        return site_status().line
+    except DatabaseError as error:
+        return f"the database does not answer: {error}".splitlines()[0]
 
 
 def format_duration(seconds: float) -> str:
