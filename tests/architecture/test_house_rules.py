@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.formats import FORMATS
+from engine.games import GAMES
+
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(
     path
@@ -63,6 +66,19 @@ def test_every_room_of_the_engine_stands_in_a_layer():
         if path.suffix == ".py" or (path / "__init__.py").exists()
     }
     assert rooms - {"__init__"} <= placed
+
+
+@pytest.mark.parametrize(
+    ("registry", "contract"),
+    [
+        (GAMES, "Games do not know each other"),  # a new game is one file
+        (FORMATS, "Formats do not know each other"),  # and so is a new format
+    ],
+)
+def test_what_is_registered_is_named_as_independent(registry, contract: str):
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    named = next(c for c in contracts["contracts"] if c["name"] == contract)["modules"]
+    assert {type(entry).__module__ for entry in registry.values()} == set(named)
 
 
 @pytest.mark.parametrize("bot", sorted((ROOT / "bots").glob("*.py")), ids=lambda path: path.stem)
