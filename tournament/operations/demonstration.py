@@ -182,7 +182,7 @@ class Demonstration:
                 )
             return until()
 
-        self.stack.watch(is_over)
+        self.stack.watch(is_over, every_seconds=0.5)
 
 
 def raise_for_trouble() -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first one ends the work in order, the next ones ask to hurry."""
+"""Ctrl-C, SIGTERM, a closed terminal: the first one ends the work in order, the next ones ask to hurry."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
-HEARD = (signal.SIGINT, signal.SIGTERM)
+HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(slots=True)
@@ -30,9 +30,11 @@ class Interruptions:
 
 @contextmanager
 def heard_interruptions() -> Iterator[Interruptions]:
-    """Hear them within the block."""
+    """Hear them within the block. A closed terminal is not heard where it is ignored, as under nohup."""
     interruptions = Interruptions()
-    before = {number: signal.signal(number, interruptions.handle) for number in HEARD}
+    is_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    heard = [number for number in HEARD if not (is_nohup and number is signal.SIGHUP)]
+    before = {number: signal.signal(number, interruptions.handle) for number in heard}
     try:
         yield interruptions
     finally:

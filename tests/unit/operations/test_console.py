@@ -68,7 +68,7 @@ def test_duration_is_told_in_the_units_that_matter(seconds, expected):
     assert format_duration(seconds) == expected
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_first_signal_unwinds_and_the_second_asks_to_hurry(number):
     before = signal.getsignal(number)
     with heard_interruptions() as interruptions:
@@ -78,3 +78,13 @@ def test_first_signal_unwinds_and_the_second_asks_to_hurry(number):
         os.kill(os.getpid(), number)
         assert interruptions.is_urgent()
     assert signal.getsignal(number) is before
+
+
+def test_closed_terminal_is_not_heard_under_nohup():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with heard_interruptions() as interruptions:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert interruptions.count == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
