@@ -144,6 +144,7 @@ class TournamentAdmin(OperationsAdmin):
     list_filter = ("state", "game", "kind", "rated", "starts_at")
     search_fields = ("name", "slug", "organiser__username")
     date_hierarchy = "starts_at"
+    list_per_page = 25
     ordering = ("-starts_at", "-pk")
     fields = (
         "buttons",

@@ -43,6 +43,8 @@ def security_headers(get_response: GetResponse) -> GetResponse:
 
     def answer(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
+        if settings.DEBUG and response.status_code >= HTTPStatus.BAD_REQUEST:
+            return response  # Django's own pages for developers bring inline styles and scripts
         response.headers.setdefault(
             "Content-Security-Policy", content_security_policy(request.path)
         )
