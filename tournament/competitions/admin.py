@@ -192,7 +192,7 @@ class TournamentAdmin(OperationsAdmin):
             label="Start",
             run=lambda row, _, __: services.start_tournament(tournament=row),
             allows=_may_become(TournamentState.RUNNING),
-            warning="The first round is published. It happens by itself at the time set.",
+            warning="The first round is published, now. It happens by itself at the time set.",
         ),
         Operation(
             name="pause",

@@ -127,9 +127,9 @@ def _freeze(entrant: Entrant) -> None:
 def start_tournament(*, tournament: Tournament, now: datetime | None = None) -> Tournament:
     """Seed the entrants by rating, then name, and publish the first round.
 
-    A tournament that its format cannot run with these entrants is cancelled, with the reason.
-    Raises TournamentStateError before its start, while it is paused or not sealed, and in any other
-    state than closed.
+    A start before `starts_at` brings that time forward. A tournament that its format cannot run with
+    these entrants is cancelled, with the reason. Raises TournamentStateError while it is paused or
+    not sealed, and in any other state than closed.
     """
     tournament = _lock(tournament)
     if tournament.state != TournamentState.CLOSED or not tournament.pub:
@@ -137,10 +137,12 @@ def start_tournament(*, tournament: Tournament, now: datetime | None = None) -> 
             f"{tournament.name} cannot start: it is {tournament.get_state_display()}"
             + ("" if tournament.pub else " and not sealed yet")
         )
-    if (now or read_clock()) < tournament.starts_at:
-        raise TournamentStateError(f"it starts at {_spell(tournament.starts_at)}")
     if tournament.paused_reason:
         raise TournamentStateError(f"{tournament.name} is paused: {tournament.paused_reason}")
+    now = now or read_clock()
+    if now < tournament.starts_at:
+        tournament.starts_at = now
+        tournament.save(update_fields=["starts_at"])
     _seed(tournament)
     try:
         _check_format(tournament)

@@ -204,10 +204,20 @@ def test_start_seeds_the_better_rated_first(bots):
     assert list(seeds) == ["gamma", "beta", "alpha"]
 
 
-def test_tournament_does_not_start_before_its_time(bots):
+def test_organiser_may_bring_the_start_forward_but_dispatch_waits_for_it(bots):
     tournament = close(make_tournament(bots))
-    with pytest.raises(TournamentStateError, match="starts at"):
-        services.start_tournament(tournament=tournament)
+    services.dispatch(rung=True)
+    tournament.refresh_from_db()
+    assert tournament.state == TournamentState.CLOSED
+    planned = tournament.starts_at
+    tournament = services.start_tournament(tournament=tournament, now=tournament.closes_at)
+    assert tournament.state == TournamentState.RUNNING
+    assert tournament.starts_at < planned
+
+
+def test_tournament_does_not_start_while_entries_are_open(bots):
+    with pytest.raises(TournamentStateError, match="cannot start: it is"):
+        services.start_tournament(tournament=make_tournament(bots))
 
 
 def test_tournament_that_nobody_can_play_is_cancelled_with_the_reason(bots):
