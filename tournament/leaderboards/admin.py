@@ -106,7 +106,7 @@ class RatingAdmin(ReadOnlyAdmin):
         """Game and kind."""
         return f"{row.pool.game}, {row.pool.kind}"
 
-    @admin.display(description="Rating (95 % interval)", ordering="shown")
+    @admin.display(description="Rating (strength, 95 %)", ordering="shown")
     def rating(self, row: Rating) -> str:
         """What it is ranked by, μ − 3σ, and where its strength lies; ``?`` while it is provisional."""
         line = rating_line(row)
