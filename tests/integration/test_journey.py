@@ -7,6 +7,7 @@ would publish are carried by hand.
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -138,7 +139,7 @@ def test_from_the_wheel_to_the_leaderboard(tmp_path):
 
     assert any("own business" in log.log.text for log in match_logs(match, ada))
     assert not any("own business" in log.log.text for log in match_logs(match, eve))
-    assert b"ada" not in encode_record(record)
+    assert not re.search(rb"\bada\b", encode_record(record))  # hex may hold these letters
 
     rows = leaderboard_page(game="eighty", kind="mono").rows
     assert {row.bot for row in rows} == {"first", "last"}
