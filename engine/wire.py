@@ -14,6 +14,13 @@ The conversation::
     referee  BeginGame                   no answer; the bot sees it with its next turn
     referee  Turn
     child    Answer | Illegal | Nonsense | Crashed
+
+Where children are forks of a zygote, a second socket leads there, which no child keeps::
+
+    zygote   Hello                       it is ready to fork
+    referee  Fork                        with the child's three files
+    referee  Kill
+    zygote   Ended                       the child is dead, and its pid is free
 """
 
 from __future__ import annotations
@@ -44,6 +51,10 @@ class Walls(_Message, frozen=True):
     """The compiled filter: packed ``struct sock_filter``."""
     rlimits: dict[str, int]
     """Names of the `resource` module to values, soft and hard alike."""
+    landlock_abi: int
+    """The version of Landlock to use; 0 where the kernel has none."""
+    readable: tuple[str, ...]
+    """All files and folders that Landlock leaves to be read."""
 
 
 class Start(_Message, frozen=True):
@@ -78,8 +89,32 @@ class Turn(_Message, frozen=True):
     observation: msgspec.Raw
 
 
+class Fork(_Message, frozen=True):
+    """Make a child, which gets the files that come with this: channel, log, traceback.
+
+    Nothing else: what a child must know it reads from its own channel, so that no fork remembers another's.
+    """
+
+    number: int
+    """What the child is called from now on."""
+
+
+class Kill(_Message, frozen=True):
+    """End that child, if it has not ended."""
+
+    number: int
+
+
+class Ended(_Message, frozen=True):
+    """That child is dead."""
+
+    number: int
+    status: int
+    """Its exit status; 128 + signal if one killed it."""
+
+
 class Hello(_Message, frozen=True):
-    """The walls stand. With it come the child's credentials."""
+    """The walls stand. With it come the sender's credentials."""
 
 
 class Ready(_Message, frozen=True):
@@ -122,10 +157,14 @@ class Crashed(_Message, frozen=True):
 
 
 Request = Walls | Start | BeginGame | Turn
+Order = Fork | Kill
+News = Hello | Ended
 Reply = Hello | Ready | Declined | Answer | Illegal | Nonsense | Crashed
 
 _encoder = msgspec.msgpack.Encoder()
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
+_orders: msgspec.msgpack.Decoder[Order] = msgspec.msgpack.Decoder(Order)
+_news: msgspec.msgpack.Decoder[News] = msgspec.msgpack.Decoder(News)
 _replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
@@ -133,7 +172,7 @@ class UnreadableMessageError(ValueError):
     """A packet that is no message of this protocol."""
 
 
-def encode(message: Request | Reply) -> bytes:
+def encode(message: Request | Reply | Order | News) -> bytes:
     """The packet of a message."""
     return _encoder.encode(message)
 
@@ -146,6 +185,16 @@ def encode_value(value: object) -> msgspec.Raw:
 def decode_request(packet: bytes) -> Request:
     """Read what the referee sent."""
     return _requests.decode(packet)
+
+
+def decode_order(packet: bytes) -> Order:
+    """Read what a zygote is told."""
+    return _orders.decode(packet)
+
+
+def decode_news(packet: bytes) -> News:
+    """Read what a zygote tells."""
+    return _news.decode(packet)
 
 
 def decode_reply(packet: bytes) -> Reply:

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from engine import wire
 from engine.agents import (
     CHOOSING,
@@ -37,8 +39,9 @@ from engine.sandbox.launcher import (
     parent_of,
     receive_hello,
 )
-from engine.sandbox.probe import require_sandbox
+from engine.sandbox.probe import ProbeReport, require_sandbox
 from engine.sandbox.runtime import BOT_FOLDER
+from engine.sandbox.zygote_launcher import shared_launcher
 from engine.sdk import GameInfo
 from engine.sdk.timecontrol import TimeControl
 
@@ -53,13 +56,10 @@ _DEATH_SECONDS = 2.0
 def sandbox_factory(launcher: Launcher | None = None) -> AgentFactory:
     """Makes agents whose bots live in processes of their own, behind walls.
 
-    Without a `launcher` of its own it uses bubblewrap, and raises SandboxUnavailableError if the walls,
-    tried once a process, do not hold here.
+    Without a `launcher` of its own it uses the strongest walls that hold here, tried once a process, and
+    raises SandboxUnavailableError if none do.
     """
-    chosen = launcher
-    if chosen is None:
-        require_sandbox()
-        chosen = BubblewrapLauncher()
+    chosen = launcher or _launcher_of(require_sandbox())
 
     def make(
         source: BotSource,
@@ -75,12 +75,17 @@ def sandbox_factory(launcher: Launcher | None = None) -> AgentFactory:
             ruleset=wire.encode_value(ruleset),
             players=players,
             time_control=time_control,
-            folder=BOT_FOLDER,
+            folder="",  # known when it is launched
             entry_point=source.entry_point,
         )
         return SandboxAgent(chosen, source.folder, start, keep_alive)
 
     return make
+
+
+def _launcher_of(report: ProbeReport) -> Launcher:
+    assert report.level is not None, "a sandbox that is required has a level"
+    return shared_launcher(report.level) if report.is_forking else BubblewrapLauncher()
 
 
 class SandboxAgent:
@@ -103,14 +108,15 @@ class SandboxAgent:
         """Launch the process. Raises InfrastructureError if that cannot be done."""
         self._launched = self._launcher.launch(self._folder)
         with contextlib.suppress(ConnectionError):  # it has ended already: wait_ready says why
-            _send(self._launched.channel, policy.walls())
+            _send(self._launched.channel, self._launched.walls)
 
     def wait_ready(self, limits: Limits) -> int | Declined | Failure:
         """As `Agent.wait_ready`; the clock starts when the walls stand. Raises InfrastructureError if they never do."""
         assert self._launched is not None, "start() comes first"
         self._bot = bot = self._await_walls(self._launched)
         try:
-            _send(self._launched.channel, self._start)
+            start = msgspec.structs.replace(self._start, folder=self._launched.folder)
+            _send(self._launched.channel, start)
         except ConnectionError as error:
             raise InfrastructureError(f"the sandbox was ended from outside: {error}") from error
         answer = self._exchange(bot, limits, STARTING)
@@ -330,10 +336,12 @@ class _BotProcess:
 
     def receive(self) -> bytes:
         """The packet that waits; empty at the channel's end. A longer one than allowed is cut but stays too long."""
-        try:
-            return self._channel.recv(wire.ANSWER_BYTES + 1)
-        except ConnectionError:
-            return b""
+        # A process that ended without reading all it was told makes an error that comes before its last
+        # words, once.
+        for _ in range(2):
+            with contextlib.suppress(ConnectionError):
+                return self._channel.recv(wire.ANSWER_BYTES + 1)
+        return b""
 
     def close(self) -> None:
         """Forget the process."""
@@ -376,9 +384,14 @@ def _notation(text: str) -> str:
 
 
 def _read_log(launched: Launched) -> AgentLog:
+    """What is left of a process; its folder has the same name wherever it lay."""
     text, truncated = _read_part(launched.log_fd, policy.LOG_BYTES)
     last_words, _ = _read_part(launched.traceback_fd, policy.TRACEBACK_BYTES)
-    return AgentLog(text=text, truncated=truncated, traceback=last_words)
+    return AgentLog(
+        text=text.replace(launched.folder, BOT_FOLDER),
+        truncated=truncated,
+        traceback=last_words.replace(launched.folder, BOT_FOLDER),
+    )
 
 
 def _read_part(descriptor: int, limit: int) -> tuple[str, bool]:

@@ -25,6 +25,7 @@ from engine import wire
 from engine.errors import PluginError
 from engine.games import get_game
 from engine.games.base import Action
+from engine.sandbox.landlock import restrict_to
 from engine.sdk import PROJECT, GameInfo, Strategy, hookspecs
 
 _CHANNEL = 3
@@ -37,7 +38,7 @@ _SECCOMP_MODE_FILTER = 2
 T = TypeVar("T")
 
 
-def main(channel: int, log: int, traceback_file: int) -> NoReturn:
+def live(channel: int, log: int, traceback_file: int) -> NoReturn:
     """Live in this process, whose inherited files are numbered so, until it is ended."""
     _arrange_files(channel, log, traceback_file)
     walls = _receive()
@@ -64,7 +65,9 @@ class _FilterProgram(ctypes.Structure):
 
 
 def raise_walls(walls: wire.Walls) -> None:
-    """Set the resource limits, then the filter of system calls. Raises OSError if the kernel refuses."""
+    """Landlock, the resource limits, then the filter of system calls. Raises OSError if the kernel refuses."""
+    if walls.landlock_abi:
+        restrict_to(walls.readable, walls.landlock_abi)
     for name, value in walls.rlimits.items():
         which = getattr(resource, name)
         hard = resource.getrlimit(which)[1]
@@ -72,7 +75,7 @@ def raise_walls(walls: wire.Walls) -> None:
         resource.setrlimit(which, (bound, bound))
     libc = ctypes.CDLL(None, use_errno=True)
     program = _FilterProgram(len(walls.seccomp) // 8, walls.seccomp)
-    # bubblewrap has set no_new_privs, without which the kernel would not take a filter.
+    # Whoever started us has set no_new_privs, without which the kernel would not take a filter.
     if libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program)) != 0:
         raise OSError(ctypes.get_errno(), "the kernel refused the filter of system calls")
 

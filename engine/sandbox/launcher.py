@@ -11,20 +11,23 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from engine.errors import InfrastructureError, SandboxUnavailableError
+from engine.sandbox import policy
 from engine.sandbox.runtime import (
     BOT_FOLDER,
+    CODE_FOLDER,
     ENGINE_ARCHIVE,
     Runtime,
     engine_archive,
     find_runtime,
 )
+from engine.wire import Walls
 
 _UCRED = struct.Struct("3i")
 _NAME = "arena-bot"
@@ -55,6 +58,10 @@ class Launched:
     channel: socket.socket
     log_fd: int
     traceback_fd: int
+    folder: str
+    """The bot's folder as the process sees it."""
+    walls: Walls
+    """What the process has to do to itself."""
 
 
 class Launcher(Protocol):
@@ -74,30 +81,46 @@ class BubblewrapLauncher:
     def launch(self, folder: str) -> Launched:
         """As `Launcher.launch` says."""
         with contextlib.ExitStack() as kept, contextlib.ExitStack() as passed_on:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            kept.callback(ours.close)
-            passed_on.callback(theirs.close)
-            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-            log_fd, traceback_fd = _open_log("log", kept), _open_log("traceback", kept)
-            engine_fd = _open_engine(passed_on)
-            inherited = Inherited(theirs.fileno(), log_fd, traceback_fd, engine_fd)
-            command = bubblewrap_command(find_bubblewrap(), str(Path(folder).absolute()), inherited)
-            process = _spawn(command, inherited)
+            ours, theirs = open_channel(kept, passed_on)
+            log_fd, traceback_fd = open_log("log", kept), open_log("traceback", kept)
+            engine_fd = open_engine(passed_on)
+            command = bubblewrap_command(
+                find_bubblewrap(),
+                engine_fd,
+                (str(Path(folder).absolute()), BOT_FOLDER),
+                f"from engine.sandbox.bot_host import live; "
+                f"live({theirs.fileno()}, {log_fd}, {traceback_fd})",
+            )
+            process = spawn(command, log_fd, (theirs.fileno(), log_fd, traceback_fd, engine_fd))
             kept.pop_all()
-        return Launched(_Bubblewrap(process), ours, log_fd, traceback_fd)
+        walls = policy.walls((*readable_inside(), BOT_FOLDER))
+        return Launched(Bubblewrap(process), ours, log_fd, traceback_fd, BOT_FOLDER, walls)
+
+
+def open_channel(
+    kept: contextlib.ExitStack, passed_on: contextlib.ExitStack
+) -> tuple[socket.socket, socket.socket]:
+    """Our end of a new channel, which tells who sent a packet, and theirs."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    kept.callback(ours.close)
+    passed_on.callback(theirs.close)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    return ours, theirs
 
 
 @dataclass(slots=True)
-class _Bubblewrap:
+class Bubblewrap:
     """bubblewrap's outer process: it waits for the child and hands on its exit status."""
 
     process: subprocess.Popen[bytes]
 
     @property
     def parent_pid(self) -> int:
+        """As `Process.parent_pid`."""
         return self.process.pid
 
     def wait_status(self, seconds: float) -> int | None:
+        """As `Process.wait_status`."""
         try:
             status = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -105,6 +128,7 @@ class _Bubblewrap:
         return 128 - status if status < 0 else status
 
     def end(self) -> None:
+        """As `Process.end`."""
         # The child first: until it has asked for SIGKILL at its parent's death, it would outlive bubblewrap.
         # It is pid 1 of all that it started. Early on bubblewrap may not have made it yet: so again.
         deadline = time.monotonic() + _PARTING_SECONDS
@@ -151,18 +175,14 @@ def receive_hello(channel: socket.socket, size: int) -> tuple[bytes, int | None]
     return packet, None
 
 
-class Inherited(NamedTuple):
-    """The open files that a started process gets from us, by their numbers."""
+def bubblewrap_command(
+    bubblewrap: str, engine_fd: int, shown: tuple[str, str], program: str
+) -> list[str]:
+    """The command line that runs the Python `program` behind the walls.
 
-    channel: int
-    log: int
-    traceback: int
-    engine: int
-    """The engine's archive, which bubblewrap copies to where the bot sees it."""
-
-
-def bubblewrap_command(bubblewrap: str, folder: str, inherited: Inherited) -> list[str]:
-    """The whole command line."""
+    `engine_fd`: the engine's archive, which bubblewrap copies to where it is seen. `shown`: a folder,
+    outside and inside, beside what all bots see.
+    """
     runtime = find_runtime()
     return [
         bubblewrap,
@@ -170,12 +190,18 @@ def bubblewrap_command(bubblewrap: str, folder: str, inherited: Inherited) -> li
         "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--as-pid-1",
         "--clearenv", "--setenv", "PYTHONHASHSEED", "0", "--hostname", "bot",
         *_mounts(runtime),
-        "--perms", "0444", "--ro-bind-data", str(inherited.engine), ENGINE_ARCHIVE,
-        "--ro-bind", folder, BOT_FOLDER,
+        "--perms", "0444", "--ro-bind-data", str(engine_fd), ENGINE_ARCHIVE,
+        "--ro-bind", *shown,
         "--remount-ro", "/", "--chdir", "/",
-        "--", runtime.interpreter, *_interpreter_arguments(runtime),
-        *map(str, inherited[:3]),
+        "--", *interpreter_command(runtime.import_path, program),
     ]  # fmt: skip
+
+
+def readable_inside() -> tuple[str, ...]:
+    """What all bots may read behind bubblewrap's walls."""
+    runtime = find_runtime()
+    places = [inside for _, inside in runtime.shown if not inside.startswith(CODE_FOLDER)]
+    return (*places, CODE_FOLDER)
 
 
 def _mounts(runtime: Runtime) -> Iterator[str]:
@@ -187,34 +213,36 @@ def _mounts(runtime: Runtime) -> Iterator[str]:
         yield from ("--tmpfs", folder, "--remount-ro", folder)
 
 
-def _interpreter_arguments(runtime: Runtime) -> list[str]:
-    # -s -P with an empty environment isolate as -I does, but leave PYTHONHASHSEED alone: bots that walk
-    # through sets then play the same game twice.
-    program = (
-        f"import sys; sys.path[:] = {list(runtime.import_path)!r}; "
-        "from engine.sandbox.bot_host import main; main(*map(int, sys.argv[1:]))"
-    )
-    return ["-s", "-P", "-S", "-B", "-c", program]
+def interpreter_command(import_path: Sequence[str], program: str) -> list[str]:
+    """The interpreter with a path of its own, running a program text.
+
+    -s -P with an empty environment isolate as -I does, but leave PYTHONHASHSEED alone: bots that walk
+    through sets then play the same game twice.
+    """
+    prepared = f"import sys; sys.path[:] = {list(import_path)!r}; {program}"
+    return [find_runtime().interpreter, "-s", "-P", "-S", "-B", "-c", prepared]
 
 
-def _spawn(command: list[str], inherited: Inherited) -> subprocess.Popen[bytes]:
+def spawn(command: list[str], log_fd: int, inherited: tuple[int, ...]) -> subprocess.Popen[bytes]:
+    """Start the command; a bubblewrap under a name that tells whose it is. Raises InfrastructureError."""
+    is_python = command[0] == find_runtime().interpreter  # which finds its library by its name
     try:
         return subprocess.Popen(
-            [_owner_mark(), *command[1:]],
+            command if is_python else [_owner_mark(), *command[1:]],
             executable=command[0],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=inherited.log,
+            stderr=log_fd,
             pass_fds=inherited,
             cwd="/",
-            env={},
+            env={"PYTHONHASHSEED": "0"},
             start_new_session=True,  # a Ctrl-C in the terminal is for the referee alone
         )
     except OSError as error:
-        raise InfrastructureError(f"bubblewrap could not be started: {error}") from error
+        raise InfrastructureError(f"the sandbox could not be started: {error}") from error
 
 
-def _open_engine(until: contextlib.ExitStack) -> int:
+def open_engine(until: contextlib.ExitStack) -> int:
     """The engine's archive, open at its beginning: bubblewrap reads it to its end."""
     descriptor = os.memfd_create(f"{_NAME}-engine", os.MFD_CLOEXEC)
     until.callback(os.close, descriptor)
@@ -223,7 +251,7 @@ def _open_engine(until: contextlib.ExitStack) -> int:
     return descriptor
 
 
-def _open_log(name: str, until: contextlib.ExitStack) -> int:
+def open_log(name: str, until: contextlib.ExitStack) -> int:
     """A file in memory that only its open descriptors reach; RLIMIT_FSIZE bounds what the child adds."""
     import fcntl
 
@@ -320,11 +348,9 @@ def _bubblewraps() -> list[str]:
 def _try_bubblewrap(bubblewrap: str) -> str | None:
     """Run the interpreter behind all the flags; what went wrong, None if nothing."""
     with contextlib.ExitStack() as passed_on:
-        engine_fd = _open_engine(passed_on)
-        command = bubblewrap_command(
-            bubblewrap, str(Path(__file__).resolve().parent), Inherited(0, 1, 2, engine_fd)
-        )
-        command = [*command[: command.index("-c")], "-c", "pass"]
+        engine_fd = open_engine(passed_on)
+        shown = (str(Path(__file__).resolve().parent), BOT_FOLDER)
+        command = bubblewrap_command(bubblewrap, engine_fd, shown, "pass")
         try:
             done = subprocess.run(
                 command,
@@ -343,6 +369,7 @@ def _try_bubblewrap(bubblewrap: str) -> str | None:
 
 
 __all__ = [
-    "BubblewrapLauncher", "Inherited", "Launched", "Launcher", "Process",
-    "bubblewrap_command", "find_bubblewrap", "parent_of", "receive_hello", "sweep_orphans",
+    "Bubblewrap", "BubblewrapLauncher", "Launched", "Launcher", "Process",
+    "bubblewrap_command", "find_bubblewrap", "interpreter_command", "open_channel", "open_engine",
+    "open_log", "parent_of", "readable_inside", "receive_hello", "spawn", "sweep_orphans",
 ]  # fmt: skip

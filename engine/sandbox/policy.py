@@ -12,8 +12,13 @@ import fcntl
 import os
 import termios
 from functools import cache
+from typing import Literal
 
+from engine.sandbox.landlock import landlock_abi
 from engine.wire import Walls
+
+Level = Literal["bubblewrap", "landlock"]
+"""What walls hold: namespaces and all others, or all others."""
 
 MEMORY_BYTES = 256 * 1024 * 1024
 """Address space of a bot's process, the interpreter (about 40 MiB) included."""
@@ -74,12 +79,17 @@ FCNTL_COMMANDS = (fcntl.F_DUPFD, _F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD,
 IOCTL_REQUESTS = (termios.TCGETS, termios.FIOCLEX, termios.FIONCLEX, termios.TIOCGWINSZ)
 
 
+def walls(readable: tuple[str, ...]) -> Walls:
+    """What a child gets that may read these files and folders.
+
+    Raises OSError where seccompy does not know this processor.
+    """
+    return Walls(
+        seccomp=compile_filter(), rlimits=RLIMITS, landlock_abi=landlock_abi(), readable=readable
+    )
+
+
 @cache
-def walls() -> Walls:
-    """What every child gets. Raises OSError where seccompy does not know this processor."""
-    return Walls(seccomp=compile_filter(), rlimits=RLIMITS)
-
-
 def compile_filter() -> bytes:
     """The seccomp filter for this machine's architecture, as packed ``struct sock_filter``."""
     import seccompy

@@ -6,17 +6,28 @@ starts `engine.sandbox.probe_bot` as any bot is started, and reads what it manag
 
 from __future__ import annotations
 
+import contextlib
 import os
+import platform
+import shutil
 import sys
+import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from engine.agents import BotSource, Declined, Limits, never
 from engine.errors import InfrastructureError, SandboxUnavailableError
 from engine.games import GAMES
+from engine.sandbox.landlock import landlock_abi
+from engine.sandbox.policy import Level
 from engine.sdk.timecontrol import time_control
+
+if TYPE_CHECKING:
+    from engine.sandbox.launcher import Launcher
 
 APPARMOR_PROFILE = """\
 abi <abi/4.0>,
@@ -28,6 +39,7 @@ profile bwrap {bubblewrap} flags=(unconfined) {{
 """
 """For ``/etc/apparmor.d/bwrap``: allows bubblewrap what Ubuntu 24.04 forbids (format with `bubblewrap`)."""
 
+_SCOPING_ABI = 6
 _LIMITS = Limits(cpu_us=10_000_000, wall_ms=60_000)
 
 
@@ -44,81 +56,128 @@ class Attempt(msgspec.Struct, frozen=True):
 class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
     """What the probe found."""
 
-    reasons: tuple[str, ...]
+    level: Level | None
+    """What walls stand here: the strongest that hold; None if no bot can be held."""
+    reasons: tuple[str, ...] = ()
     """Why no bot can be held here, and what to do; empty if the walls stand."""
     attempts: tuple[Attempt, ...] = ()
+    """What was tried at `level`."""
     bubblewrap: str | None = None
     """The path of the bubblewrap that works."""
+    landlock_abi: int = 0
+    """The kernel's version of Landlock; 0 if it has none."""
     notes: tuple[str, ...] = ()
     """What holds, but could be stronger, and how."""
 
     @property
     def holds(self) -> bool:
         """Whether bots can be held on this machine."""
-        return not self.reasons
+        return self.level is not None
+
+    @property
+    def is_forking(self) -> bool:
+        """Whether bots are forked from a zygote: without Landlock they could read each other's files there."""
+        return self.landlock_abi > 0
+
+    def features(self) -> tuple[str, ...]:
+        """What the walls are made of, a line each, for people."""
+        landlock = f"version {self.landlock_abi}" if self.landlock_abi else "not in this kernel"
+        start = "forked from a zygote" if self.is_forking else "each with an interpreter of its own"
+        return (
+            f"kernel: {platform.release()} on {platform.machine()}",
+            f"bubblewrap: {self.bubblewrap or 'does not work here'}",
+            f"Landlock: {landlock}",
+            f"bots' processes: {start}",
+        )
 
 
 @cache
-def require_sandbox() -> None:
+def require_sandbox() -> ProbeReport:
     """Make sure that bots can be held; tried once a process. Raises SandboxUnavailableError with reasons."""
     report = probe_sandbox()
     if not report.holds:
         raise SandboxUnavailableError(report.reasons)
+    return report
 
 
 def probe_sandbox() -> ProbeReport:
-    """Try the walls now. What goes wrong is in the report's reasons."""
+    """Try the walls now, the strongest first. What goes wrong is in the report's reasons."""
     if sys.platform != "linux":
-        return ProbeReport(reasons=(f"the sandbox needs Linux, and this is {sys.platform}",))
-    from engine.sandbox.launcher import find_bubblewrap, sweep_orphans
+        return ProbeReport(
+            level=None, reasons=(f"the sandbox needs Linux, and this is {sys.platform}",)
+        )
+    from engine.sandbox.launcher import sweep_orphans
 
     sweep_orphans()
+    strongest = _probe_level("bubblewrap")
+    if strongest.holds:
+        return strongest
+    if not landlock_abi():
+        kernel = "this kernel has no Landlock, which would do without namespaces"
+        return msgspec.structs.replace(strongest, reasons=(*strongest.reasons, kernel))
+    weaker = _probe_level("landlock")
+    if not weaker.holds:
+        return msgspec.structs.replace(strongest, reasons=(*strongest.reasons, *weaker.reasons))
+    return msgspec.structs.replace(weaker, notes=(*_weaknesses(strongest.reasons), *weaker.notes))
+
+
+def _probe_level(level: Level) -> ProbeReport:
+    from engine.sandbox.launcher import find_bubblewrap
+
+    bubblewrap = None
     try:
-        bubblewrap = find_bubblewrap()
-        attempts = _try_walls()
+        if level == "bubblewrap":
+            bubblewrap = find_bubblewrap()
+        attempts = _try_walls(level)
     except SandboxUnavailableError as error:
-        return ProbeReport(reasons=(*error.reasons, *_advice()))
+        return ProbeReport(level=None, reasons=(*error.reasons, *_advice()))
     except (InfrastructureError, OSError) as error:
-        return ProbeReport(reasons=(str(error), *_advice()))
+        return ProbeReport(level=None, reasons=(str(error), *_advice()))
+    failed = [attempt for attempt in attempts if not attempt.held]
     return ProbeReport(
-        reasons=tuple(
-            f"a bot could {attempt.tried} ({attempt.said})"
-            for attempt in attempts
-            if not attempt.held
-        ),
+        level=None if failed else level,
+        reasons=tuple(f"a bot could {attempt.tried} ({attempt.said})" for attempt in failed),
         attempts=attempts,
         bubblewrap=bubblewrap,
+        landlock_abi=landlock_abi(),
         notes=_notes(),
     )
 
 
-def _try_walls() -> tuple[Attempt, ...]:
+def _try_walls(level: Level) -> tuple[Attempt, ...]:
     """Run the probe's bot. Raises InfrastructureError if it does not get to its end."""
     # Here, since agents are made only after this module has been asked.
     from engine.sandbox.agent import sandbox_factory
     from engine.sandbox.launcher import BubblewrapLauncher
     from engine.sandbox.probe_bot.arena_probe import ATTEMPTS
+    from engine.sandbox.zygote_launcher import ZygoteLauncher
 
     game = next(iter(GAMES.values()))
-    agent = sandbox_factory(BubblewrapLauncher())(
-        BotSource(
-            bot="probe",
-            version=None,
-            wheel=None,
-            folder=str(Path(__file__).parent / "probe_bot"),
-            entry_point="arena_probe",
-        ),
-        game=game.name,
-        ruleset=game.make_ruleset(),
-        players=game.seats(game.entrant_counts[0]),
-        time_control=time_control("standard"),
-        keep_alive=never,
-    )
-    try:
-        agent.start()
-        outcome = agent.wait_ready(_LIMITS)
-    finally:
-        log = agent.close()
+    with contextlib.ExitStack() as until:
+        launcher: Launcher = BubblewrapLauncher()
+        if landlock_abi():
+            zygotes = launcher = ZygoteLauncher(level)
+            until.callback(zygotes.close)
+        stage = Path(until.enter_context(tempfile.TemporaryDirectory(prefix="arena-probe-")))
+        agent = sandbox_factory(launcher)(
+            BotSource(
+                bot="probe",
+                version=None,
+                wheel=None,
+                folder=str(_stage_probe(stage)),
+                entry_point="arena_probe",
+            ),
+            game=game.name,
+            ruleset=game.make_ruleset(),
+            players=game.seats(game.entrant_counts[0]),
+            time_control=time_control("standard"),
+            keep_alive=never,
+        )
+        try:
+            agent.start()
+            outcome = agent.wait_ready(_LIMITS)
+        finally:
+            log = agent.close()
     lines = [line for line in log.text.splitlines() if line.startswith("{")]
     if not isinstance(outcome, Declined) or len(lines) != len(ATTEMPTS):
         raise InfrastructureError(
@@ -127,7 +186,52 @@ def _try_walls() -> tuple[Attempt, ...]:
     return tuple(msgspec.json.decode(line, type=Attempt) for line in lines)
 
 
+def _stage_probe(stage: Path) -> Path:
+    """The probe's folder, lying beside another bot's as unpacked wheels lie."""
+    from engine.sandbox.probe_bot.arena_probe import OTHER_FILE, OTHER_FOLDER
+
+    folder = stage / ("0" * 64)
+    shutil.copytree(Path(__file__).parent / "probe_bot", folder)
+    (stage / OTHER_FOLDER).mkdir()
+    (stage / OTHER_FOLDER / OTHER_FILE).write_text("PLAN = 'lead the doubles'\n")
+    return folder
+
+
+def _weaknesses(reasons: Sequence[str]) -> tuple[str, ...]:
+    """What lacks at level landlock, and why it is not the better one."""
+    weakness = (
+        "bots are held by Landlock, seccomp and limits alone: they have no namespaces of their own, can "
+        "see whether a file exists on this machine, and read packages that lie beside the interpreter"
+    )
+    return (
+        weakness,
+        *(f"bubblewrap does not work here: {reason}" for reason in reasons),
+    )
+
+
 def _notes() -> tuple[str, ...]:
+    """What could be stronger at any level."""
+    return (*_notes_on_landlock(), *_notes_on_root())
+
+
+def _notes_on_landlock() -> tuple[str, ...]:
+    abi = landlock_abi()
+    if abi == 0:
+        note = (
+            "this kernel has no Landlock, so every bot's process starts an interpreter of its own, which "
+            "is slow: use kernel 5.13 or later with landlock in its lsm= list"
+        )
+    elif abi < _SCOPING_ABI:
+        note = (
+            f"Landlock is version {abi}: from {_SCOPING_ABI} on (kernel 6.12) it also keeps signals and "
+            "abstract sockets in; here other walls do"
+        )
+    else:
+        return ()
+    return (note,)
+
+
+def _notes_on_root() -> tuple[str, ...]:
     """A root's bots are root outside too, without any of its rights: one wall less."""
     from engine.sandbox.runtime import closed_to_others, find_runtime
 

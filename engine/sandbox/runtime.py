@@ -24,11 +24,13 @@ CODE_FOLDER = "/arena"
 ENGINE_ARCHIVE = f"{CODE_FOLDER}/engine.zip"
 """Where the SDK and the rest of the engine that it needs appear to it."""
 BOT_FOLDER = "/bot"
-"""Where its own folder appears to a bot."""
+"""Where its own folder appears to a bot that has a room for itself."""
+WHEELS_FOLDER = "/wheels"
+"""Where the folder of all unpacked wheels appears, of which a bot may read its own alone."""
 
 ENGINE_PARTS = (
     "__init__.py", "errors.py", "tiles.py", "shuffle.py", "outcome.py", "games", "sdk", "wire.py",
-    "sandbox/__init__.py", "sandbox/bot_host.py",
+    "sandbox/__init__.py", "sandbox/bot_host.py", "sandbox/landlock.py", "sandbox/zygote.py",
 )  # fmt: skip
 """The parts of the engine that a bot's process imports; none of them knows a secret."""
 PACKAGES = ("pluggy", "msgspec")
@@ -51,6 +53,8 @@ class Runtime:
     """Folders inside a shown one whose content is hidden."""
     import_path: tuple[str, ...]
     """``sys.path`` of the child, before the bot's own folder."""
+    package_folders: tuple[str, ...]
+    """Outside: where the provided packages lie, among others."""
 
 
 @cache
@@ -81,6 +85,9 @@ def find_runtime() -> Runtime:
             CODE_FOLDER,
             str(stdlib),
             str(platstdlib / "lib-dynload"),
+        ),
+        package_folders=tuple(
+            dict.fromkeys(str(Path(outside).parent) for outside, _ in _packages())
         ),
     )
 

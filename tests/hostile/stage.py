@@ -10,6 +10,8 @@ from pathlib import Path
 from engine.agents import AgentLog, BotSource, Declined, Failure, Limits, Reply, never
 from engine.games import get_game
 from engine.sandbox.agent import sandbox_factory
+from engine.sandbox.launcher import BubblewrapLauncher
+from engine.sandbox.zygote_launcher import shared_launcher
 from engine.sdk import GameInfo
 from engine.sdk.timecontrol import time_control
 from engine.shuffle import Stream
@@ -43,9 +45,9 @@ def source_in(folder: Path, bot: str) -> BotSource:
     return BotSource(bot=bot, version=None, wheel=None, folder=str(folder), entry_point=bot)
 
 
-def make_agent(source: BotSource, game="eighty", players=4, keep_alive=never):
-    """A sandboxed agent of that bot, not started."""
-    return sandbox_factory()(
+def make_agent(source: BotSource, game="eighty", players=4, keep_alive=never, launcher=None):
+    """A sandboxed agent of that bot, not started; behind the walls that a tournament has, or `launcher`'s."""
+    return sandbox_factory(launcher)(
         source,
         game=game,
         ruleset=get_game(game).make_ruleset(),
@@ -98,12 +100,28 @@ def perform(agent, questions=3, start=GENEROUS, limits=TIGHT) -> Show:
 
 @contextmanager
 def nothing_left_behind():
-    """Assert that no child process and no open file of ours is left."""
+    """Assert that no child process and no open file of ours is left, once the zygotes are told to go."""
+    close_zygotes()
     files = open_files()
     children = own_children()
     yield
+    close_zygotes()
     assert own_children() == children
     assert open_files() == files
+
+
+LAUNCHERS = {
+    "bubblewrap": shared_launcher("bubblewrap"),
+    "landlock": shared_launcher("landlock"),
+    "a bubblewrap each": BubblewrapLauncher(),
+}
+"""Every way to start a bot's process."""
+
+
+def close_zygotes():
+    """End the zygotes that wait for the next match."""
+    for level in ("bubblewrap", "landlock"):
+        shared_launcher(level).close()
 
 
 def open_files() -> int:

@@ -16,11 +16,12 @@ import pytest
 from engine.agents import Declined, Failure, Limits, Reply
 from engine.errors import InfrastructureError, SandboxUnavailableError
 from engine.games import get_game
-from engine.sandbox import launcher, probe, runtime
+from engine.sandbox import launcher, policy, probe, runtime
 from engine.shuffle import Stream
 from tests.hostile.stage import (
     GENEROUS,
     HERE,
+    LAUNCHERS,
     first_question,
     game_info,
     make_agent,
@@ -178,7 +179,13 @@ def test_random_module_differs_between_processes(tmp_path):
     assert first != second
 
 
-def test_bot_sees_no_more_than_it_is_shown(tmp_path):
+def test_bot_may_not_even_list_what_lies_beside_its_folder(tmp_path):
+    agent = write_bot(tmp_path, "os.listdir('/')")
+    assert perform(agent).fault.detail == "raised PermissionError while choosing an action"
+
+
+def test_bot_sees_no_more_than_it_is_shown_even_without_landlock(tmp_path, monkeypatch):
+    monkeypatch.setattr(policy, "landlock_abi", lambda: 0)
     look = (
         "print(sorted(os.listdir('/')), sorted(os.listdir('/arena')), sorted(os.environ), "
         "[fd for fd in range(200) if not _closed(fd)]); return observation.legal[0]"
@@ -220,8 +227,6 @@ def test_bot_cannot_see_other_packages_or_files_of_the_machine(tmp_path):
 
 def test_every_system_call_that_is_not_listed_fails(tmp_path):
     from seccompy import syscalls
-
-    from engine.sandbox import policy
 
     listed = {*policy.ALLOWED, "open", "openat", "fcntl", "ioctl", "prlimit64"}
     # The kernel lets these two past every filter: they are traps for its own tracing.
@@ -349,25 +354,24 @@ def test_agent_that_was_never_started_can_be_closed(tmp_path):
         make_agent(source_in(tmp_path, "well_behaved")).close()
 
 
+@pytest.mark.parametrize("launcher", LAUNCHERS.values(), ids=LAUNCHERS)
 @pytest.mark.parametrize("pause", [0, 0.3], ids=["at once", "when it has ended"])
-def test_failing_start_is_our_own_failure(tmp_path, monkeypatch, pause):
+def test_missing_folder_is_our_own_failure(tmp_path, launcher, pause):
     source = source_in(tmp_path, "well_behaved")
-    agent = make_agent(type(source)(**{**as_dict(source), "folder": str(tmp_path / "missing")}))
-    launch = agent._launcher.launch
-
-    def launch_and_pause(folder):
-        launched = launch(folder)
-        time.sleep(pause)
-        return launched
-
-    monkeypatch.setattr(agent._launcher, "launch", launch_and_pause)
+    missing = type(source)(**{**as_dict(source), "folder": str(tmp_path / "missing")})
+    agent = make_agent(missing, launcher=launcher)
     with nothing_left_behind():
         try:
-            agent.start()
-            with pytest.raises(InfrastructureError, match="Can't find source path"):
-                agent.wait_ready(GENEROUS)
+            with pytest.raises(InfrastructureError, match=r"No such file|Can't find source path"):
+                start_and_pause(agent, pause)
         finally:
             agent.close()
+
+
+def start_and_pause(agent, pause):
+    agent.start()
+    time.sleep(pause)
+    agent.wait_ready(GENEROUS)
 
 
 def test_bot_folder_may_be_named_from_here(tmp_path, monkeypatch):
@@ -467,19 +471,55 @@ def test_closed_folder_above_a_file_is_found():
 
 
 def test_probe_names_the_wall_that_does_not_hold(monkeypatch):
-    from engine.sandbox import policy
     from engine.wire import Walls
 
-    weak = Walls(seccomp=b"\x06\0\0\0\0\0\xff\x7f", rlimits={})  # one instruction: allow everything
-    monkeypatch.setattr(policy, "walls", lambda: weak)
+    allow_all = b"\x06\0\0\0\0\0\xff\x7f"  # one instruction
+    weak = Walls(seccomp=allow_all, rlimits={}, landlock_abi=0, readable=())
+    monkeypatch.setattr(policy, "walls", lambda _readable: weak)
     report = probe.probe_sandbox()
     assert not report.holds
     assert any("a bot could make a socket" in reason for reason in report.reasons)
     assert any("a bot could take 1 GiB of memory" in reason for reason in report.reasons)
+    assert any("a bot could read another bot's file" in reason for reason in report.reasons)
 
 
-def test_sandbox_without_bubblewrap_is_refused_with_what_to_do(monkeypatch):
+@pytest.fixture
+def no_bubblewrap(monkeypatch):
     monkeypatch.setattr(launcher, "_bubblewraps", list)
+    launcher.find_bubblewrap.cache_clear()
+    yield
+    launcher.find_bubblewrap.cache_clear()
+
+
+def test_without_bubblewrap_bots_are_held_by_landlock_and_that_is_told(no_bubblewrap):
+    report = probe.probe_sandbox()
+    assert report.level == "landlock"
+    assert all(attempt.held for attempt in report.attempts)
+    assert "no namespaces of their own" in report.notes[0]
+    assert "install the package bubblewrap" in report.notes[1]
+    assert "bubblewrap: does not work here" in report.features()
+
+
+def test_without_landlock_each_bot_gets_a_bubblewrap_and_that_is_told(monkeypatch):
+    monkeypatch.setattr(probe, "landlock_abi", lambda: 0)
+    monkeypatch.setattr(policy, "landlock_abi", lambda: 0)
+    report = probe.probe_sandbox()
+    assert report.level == "bubblewrap"
+    assert not report.is_forking
+    assert "this kernel has no Landlock" in report.notes[0]
+
+
+def test_old_landlock_holds_and_what_it_lacks_is_told(monkeypatch):
+    monkeypatch.setattr(probe, "landlock_abi", lambda: 1)
+    monkeypatch.setattr(policy, "landlock_abi", lambda: 1)
+    report = probe.probe_sandbox()
+    assert report.level == "bubblewrap"
+    assert "Landlock is version 1" in report.notes[0]
+
+
+def test_sandbox_without_bubblewrap_and_landlock_is_refused_with_what_to_do(monkeypatch):
+    monkeypatch.setattr(launcher, "_bubblewraps", list)
+    monkeypatch.setattr(probe, "landlock_abi", lambda: 0)
     launcher.find_bubblewrap.cache_clear()
     probe.require_sandbox.cache_clear()
     try:

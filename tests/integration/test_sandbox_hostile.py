@@ -9,6 +9,7 @@ from engine.outcome import Termination
 from tests.hostile.stage import (
     GENEROUS,
     IMPATIENT,
+    LAUNCHERS,
     TIGHT,
     first_question,
     make_agent,
@@ -74,20 +75,27 @@ VERDICTS = [
     ("poisoned_text", CRASH, "raised something unnamed while choosing an action"),
 ]
 
+AT_LANDLOCK = {
+    "read_passwd": "raised PermissionError while choosing an action",
+    "read_environment": "raised PermissionError while choosing an action",
+}
+"""Without namespaces the file is there, but may not be read."""
+
 LIMITS = {"sleep": IMPATIENT, "c_recursion": GENEROUS}
 
 
+@pytest.mark.parametrize("level", ["bubblewrap", "landlock"])
 @pytest.mark.parametrize(("bot", "kind", "detail"), VERDICTS, ids=[row[0] for row in VERDICTS])
-def test_attack_ends_as_its_own_fault_and_leaves_nothing(tmp_path, bot, kind, detail):
+def test_attack_ends_as_its_own_fault_and_leaves_nothing(tmp_path, bot, kind, detail, level):
     source = source_in(tmp_path / "bot", bot)
     limits = LIMITS.get(bot, GENEROUS if kind is MEMORY else TIGHT)
     start = TIGHT if bot == "import_without_end" else GENEROUS
     before = sorted((tmp_path / "bot").rglob("*"))
     with nothing_left_behind():
-        show = perform(make_agent(source), start=start, limits=limits)
+        show = perform(make_agent(source, launcher=LAUNCHERS[level]), start=start, limits=limits)
     assert show.fault is not None
     assert show.fault.kind is kind
-    assert show.fault.detail == detail
+    assert show.fault.detail == (AT_LANDLOCK.get(bot, detail) if level == "landlock" else detail)
     assert sorted((tmp_path / "bot").rglob("*")) == before
 
 

@@ -105,7 +105,7 @@ def test_too_long_a_packet_is_unreadable_whatever_it_says():
 
 def requests():
     control = time_control("standard")
-    yield wire.Walls(b"\0" * 8, {"RLIMIT_AS": 2**40})
+    yield wire.Walls(b"\0" * 8, {"RLIMIT_AS": 2**40}, 7, ("/usr", "/bot"))
     yield wire.Start("eighty", wire.encode_value({"a": 1}), 4, control, "/bot", "my_bot:plugin")
     yield wire.BeginGame(1, 2, ("a", "b"), b"\xff" * 32, 0)
     yield wire.Turn(2, 3, 4, wire.encode_value([1]))

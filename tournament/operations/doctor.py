@@ -60,15 +60,15 @@ def check_sandbox() -> Finding:
     """Whether bots can be held here: a bot of our own attempts what is forbidden."""
     report = probe_sandbox()
     if report.holds:
-        tried = len(report.attempts)
-        text = f"{tried} forbidden things tried, all held ({report.bubblewrap})"
-        return Finding("sandbox", True, text, report.notes)
-    advice = list(report.reasons[1:])
-    if any("AppArmor" in reason for reason in report.reasons):
+        text = f"level {report.level}; {len(report.attempts)} forbidden things tried, all held"
+        advice = [f"could be stronger: {note}" for note in report.notes]
+    else:
+        text, *advice = report.reasons
+    if any("AppArmor" in line for line in (text, *advice)):
         bubblewrap = report.bubblewrap or shutil.which("bwrap") or "/usr/bin/bwrap"
         advice.append("Put this into /etc/apparmor.d/bwrap, then: systemctl reload apparmor")
         advice.extend(APPARMOR_PROFILE.format(bubblewrap=bubblewrap).splitlines())
-    return Finding("sandbox", False, report.reasons[0], advice)
+    return Finding("sandbox", report.holds, text, (*report.features(), *advice))
 
 
 def check_broker() -> Finding:

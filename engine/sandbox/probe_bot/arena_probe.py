@@ -16,6 +16,9 @@ from typing import Any
 
 from engine.sdk import Ruleset, Strategy, hookimpl
 
+OTHER_FOLDER, OTHER_FILE = "f" * 64, "other_bot.py"
+"""What the probe laid beside this bot's folder, as one unpacked wheel lies beside another."""
+
 
 def _connect() -> None:
     socket.create_connection(("127.0.0.1", 1), timeout=1)
@@ -26,7 +29,7 @@ def _local_socket() -> None:
 
 
 def _write_file() -> None:
-    Path("/bot/left-behind").write_text("x")
+    (Path(__file__).parent / "left-behind").write_text("x")
 
 
 def _write_root() -> None:
@@ -35,6 +38,16 @@ def _write_root() -> None:
 
 def _read_passwords() -> None:
     Path("/etc/passwd").read_text()
+
+
+def _read_other_bot() -> None:
+    (Path(__file__).parent.parent / OTHER_FOLDER / OTHER_FILE).read_text()
+
+
+def _list_other_bots() -> None:
+    if OTHER_FOLDER in os.listdir(Path(__file__).parent.parent):  # noqa: PTH208  # what a bot would do
+        return
+    raise FileNotFoundError("it is not in the list")
 
 
 def _list_processes() -> None:
@@ -68,6 +81,8 @@ ATTEMPTS: dict[str, Callable[[], Any]] = {
     "write into its own folder": _write_file,
     "write into the root folder": _write_root,
     "read /etc/passwd": _read_passwords,
+    "read another bot's file": _read_other_bot,
+    "list other bots": _list_other_bots,
     "list processes": _list_processes,
     "fork": _fork,
     "start a thread": _start_thread,

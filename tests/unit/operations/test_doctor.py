@@ -13,7 +13,7 @@ from tournament.operations.errors import BrokerUnavailableError
 
 
 def test_machine_without_a_sandbox_is_not_well_and_hears_why(monkeypatch, capsys, tmp_path: Path):
-    report = ProbeReport(reasons=("no bubblewrap", "install it"))
+    report = ProbeReport(level=None, reasons=("no bubblewrap", "install it"))
     monkeypatch.setattr(doctor, "probe_sandbox", lambda: report)
     assert doctor.main(["--home", str(tmp_path)]) == 1
     said = capsys.readouterr().out
@@ -23,10 +23,25 @@ def test_machine_without_a_sandbox_is_not_well_and_hears_why(monkeypatch, capsys
 
 def test_apparmors_refusal_comes_with_the_profile_that_mends_it(monkeypatch):
     reasons = ("no user namespace", "AppArmor forbids user namespaces")
-    monkeypatch.setattr(doctor, "probe_sandbox", lambda: ProbeReport(reasons=reasons))
+    monkeypatch.setattr(doctor, "probe_sandbox", lambda: ProbeReport(level=None, reasons=reasons))
     advice = "\n".join(check_sandbox().advice)
     assert "profile bwrap" in advice
     assert "userns," in advice
+
+
+def test_weaker_level_is_well_but_told_with_what_would_mend_it(monkeypatch):
+    report = ProbeReport(
+        level="landlock",
+        landlock_abi=4,
+        notes=("no namespaces", "AppArmor forbids user namespaces"),
+    )
+    monkeypatch.setattr(doctor, "probe_sandbox", lambda: report)
+    finding = check_sandbox()
+    assert finding.is_well
+    assert finding.text.startswith("level landlock")
+    assert "Landlock: version 4" in finding.advice
+    assert "could be stronger: no namespaces" in finding.advice
+    assert any("profile bwrap" in line for line in finding.advice)
 
 
 def test_missing_broker_is_said(monkeypatch):

@@ -1,0 +1,284 @@
+"""Forks of a zygote: fast, and as far from each other as processes of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.agents import BotSource, Failure, Reply
+from engine.errors import InfrastructureError
+from engine.sandbox import launcher, zygote_launcher
+from engine.sandbox.zygote_launcher import ZygoteLauncher
+from engine.wheels import pack_module, wheel_source
+from tests.hostile.stage import (
+    GENEROUS,
+    HERE,
+    first_question,
+    game_info,
+    make_agent,
+    nothing_left_behind,
+    perform,
+    source_in,
+)
+
+pytestmark = pytest.mark.sandbox
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def forks(request):
+    """A launcher with zygotes of its own, at either level."""
+    with nothing_left_behind():
+        made = ZygoteLauncher(request.param)
+        yield made
+        made.close()
+
+
+def unpacked(cache: Path, bot: str, act: str = "return observation.legal[0]") -> BotSource:
+    """A bot as a tournament has it: a wheel, unpacked beside all others."""
+    module = cache.parent / f"{bot}.py"
+    module.write_text(
+        textwrap.dedent(
+            f"""
+            import gc, os, random, sys
+            from engine.sdk import Strategy, hookimpl
+
+            class Tested(Strategy):
+                def act(self, observation):
+                    {act}
+
+            @hookimpl
+            def make_strategy(game, ruleset, players):
+                return Tested()
+            """
+        )
+    )
+    return wheel_source(pack_module(module, bot=bot, version="1.0"), cache)
+
+
+def play_one(forks, source):
+    return perform(make_agent(source, launcher=forks), questions=1)
+
+
+def test_bots_of_unpacked_wheels_are_forked_from_one_zygote(tmp_path, forks):
+    sources = [unpacked(tmp_path / "cache", name) for name in ("one", "two")]
+    agents = [make_agent(source, launcher=forks) for source in sources]
+    try:
+        for agent in agents:
+            agent.start()
+        assert all(isinstance(agent.wait_ready(GENEROUS), int) for agent in agents)
+        parents = {agent._launched.process.parent_pid for agent in agents}
+        assert len(parents) == 1
+        assert len(launcher._children(*parents)) == 2
+    finally:
+        for agent in agents:
+            agent.close()
+
+
+def test_wheel_that_is_unpacked_later_is_seen(tmp_path, forks):
+    assert play_one(forks, unpacked(tmp_path / "cache", "early")).fault is None
+    assert play_one(forks, unpacked(tmp_path / "cache", "late")).fault is None
+    assert len(forks._zygotes()) == 1
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        "open(path + '/victim.py').read()",
+        "os.listdir(path)",
+        "os.listdir(os.path.dirname(path))",
+        "sys.path.append(path); import victim",
+    ],
+    ids=["read", "list", "list all", "import"],
+)
+def test_bot_cannot_look_into_the_bot_that_lies_beside_its_own(tmp_path, forks, look):
+    victim = unpacked(tmp_path / "cache", "victim")
+    name = Path(victim.folder).name
+    spy = unpacked(
+        tmp_path / "cache",
+        "spy",
+        f"path = os.path.dirname(__file__)[:-64] + {name!r}; {look}; return observation.legal[0]",
+    )
+    assert play_one(forks, victim).fault is None
+    show = play_one(forks, spy)
+    assert show.fault is not None
+    assert re.search("PermissionError|No module named 'victim'", show.log.traceback)
+
+
+def test_memory_of_a_fork_holds_nothing_of_the_bot_before(tmp_path, forks):
+    first, second = (unpacked(tmp_path / "cache", name) for name in ("unmistakable", "other"))
+    assert play_one(forks, first).fault is None
+    agent = make_agent(second, launcher=forks)
+    try:
+        agent.start()
+        assert isinstance(agent.wait_ready(GENEROUS), int)
+        (pid,) = launcher._children(agent._launched.process.parent_pid)
+        memory = memory_of(pid)
+    finally:
+        agent.close()
+    assert Path(second.folder).name.encode() in memory  # so we looked where it would be
+    assert Path(first.folder).name.encode() not in memory
+    assert b"unmistakable" not in memory
+
+
+def memory_of(pid: int) -> bytes:
+    """All that the process could read of itself and wrote since it began."""
+    regions = re.findall(
+        r"^([0-9a-f]+)-([0-9a-f]+) rw.. \S+ \S+ \S+ +(?!\[v)",
+        Path(f"/proc/{pid}/maps").read_text(),
+        re.MULTILINE,
+    )
+    with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
+        parts = []
+        for begin, end in regions:
+            memory.seek(int(begin, 16))
+            parts.append(memory.read(int(end, 16) - int(begin, 16)))
+    return b"".join(parts)
+
+
+def test_forks_share_no_open_file(tmp_path, forks):
+    count = "print([fd for fd in range(300) if is_open(fd)]); return observation.legal[0]"
+    source = unpacked(tmp_path / "cache", "counting", count)
+    with (Path(source.folder) / "counting.py").open("a") as module:
+        module.write(
+            "\ndef is_open(fd):\n    try:\n        return os.fstat(fd)\n    except OSError:\n        return None\n"
+        )
+    neighbour = make_agent(unpacked(tmp_path / "cache", "neighbour"), launcher=forks)
+    try:
+        neighbour.start()
+        assert isinstance(neighbour.wait_ready(GENEROUS), int)
+        show = play_one(forks, source)
+    finally:
+        neighbour.close()
+    assert show.log.text.endswith("\n[0, 1, 2, 3, 4]\n")
+
+
+def test_forks_differ_in_chance_and_agree_in_hashes(tmp_path, forks):
+    look = "print(hash('6-6'), random.random()); return observation.legal[0]"
+    source = unpacked(tmp_path / "cache", "dice", look)
+    first, second = (play_one(forks, source).log.text.split()[-2:] for _ in "ab")
+    assert first[0] == second[0]
+    assert first[1] != second[1]
+
+
+def test_folder_of_its_own_gets_a_zygote_of_its_own_and_they_stay_few(tmp_path, forks):
+    for number in range(zygote_launcher._MOST_ZYGOTES + 3):
+        assert play_one(forks, source_in(tmp_path / str(number), "well_behaved")).fault is None
+    assert len(forks._zygotes()) == zygote_launcher._MOST_ZYGOTES
+
+
+def test_folder_that_was_made_anew_is_seen(tmp_path, forks):
+    source = source_in(tmp_path / "bot", "well_behaved")
+    assert play_one(forks, source).fault is None
+    (tmp_path / "bot").rename(tmp_path / "old")
+    source_in(tmp_path / "bot", "act_crash")
+    renewed = BotSource(
+        bot="act_crash", version=None, wheel=None, folder=source.folder, entry_point="act_crash"
+    )
+    assert play_one(forks, renewed).fault.detail == "raised KeyError while choosing an action"
+
+
+def test_zygote_that_breaks_is_our_own_failure_and_is_replaced(tmp_path, forks):
+    source = unpacked(tmp_path / "cache", "player")
+    agent = make_agent(source, launcher=forks)
+    try:
+        agent.start()
+        assert isinstance(agent.wait_ready(GENEROUS), int)
+        agent.begin_game(game_info())
+        os.kill(agent._launched.process.parent_pid, signal.SIGKILL)
+        with pytest.raises(InfrastructureError, match="the sandbox has ended"):
+            ask_on(agent)
+    finally:
+        agent.close()
+    assert play_one(forks, source).fault is None
+
+
+def ask_on(agent):
+    question = first_question()
+    for turn in range(100):
+        answer = agent.ask(question, question.legal, GENEROUS, deal=0, turn=turn)
+        assert isinstance(answer, Reply), "no fault of the bot"
+
+
+def test_zygote_that_is_gone_before_a_match_is_replaced(tmp_path, forks):
+    source = unpacked(tmp_path / "cache", "player")
+    assert play_one(forks, source).fault is None
+    (zygote,) = forks._zygotes().values()
+    os.kill(zygote.pid, signal.SIGKILL)
+    while not zygote.is_broken:
+        zygote._read_news()
+        time.sleep(0.001)
+    assert play_one(forks, source).fault is None
+
+
+def test_fork_of_ours_starts_zygotes_of_its_own(tmp_path, forks):
+    source = unpacked(tmp_path / "cache", "player")
+    assert play_one(forks, source).fault is None
+    (ours,) = forks._zygotes().values()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            is_well = play_one(forks, source).fault is None
+            (theirs,) = forks._zygotes().values()
+            is_another = theirs.pid != ours._pid
+            forks.close()
+            os._exit(0 if is_well and is_another else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert play_one(forks, source).fault is None
+    assert [zygote.pid for zygote in forks._zygotes().values()] == [ours.pid]
+
+
+def test_bot_that_is_ended_is_dead_at_once_with_its_neighbours_alive(tmp_path, forks):
+    source = source_in(tmp_path / "bot", "well_behaved")
+    first, second = (make_agent(source, launcher=forks) for _ in "ab")
+    try:
+        for agent in (first, second):
+            agent.start()
+            assert isinstance(agent.wait_ready(GENEROUS), int)
+        zygote = first._launched.process.parent_pid
+        assert len(launcher._children(zygote)) == 2
+        first.close()
+        assert len(launcher._children(zygote)) == 1
+        second.begin_game(game_info())
+        question = first_question()
+        assert isinstance(second.ask(question, question.legal, GENEROUS, deal=0, turn=0), Reply)
+    finally:
+        first.close()
+        second.close()
+    assert launcher._children(zygote) == []
+
+
+def test_fork_that_will_not_stand_tells_why_and_the_zygote_lives(tmp_path, forks):
+    source = unpacked(tmp_path / "cache", "player")
+    assert play_one(forks, source).fault is None
+    gone = BotSource(
+        bot="gone",
+        version=None,
+        wheel=None,
+        folder=str(tmp_path / "cache" / ("0" * 64)),
+        entry_point="gone",
+    )
+    agent = make_agent(gone, launcher=forks)
+    try:
+        agent.start()
+        with pytest.raises(InfrastructureError, match="No such file or directory"):
+            agent.wait_ready(GENEROUS)
+    finally:
+        agent.close()
+    assert play_one(forks, source).fault is None
+    assert len(forks._zygotes()) == 1
+
+
+def test_failing_bot_names_its_folder_the_same_wherever_it_lies(tmp_path, forks):
+    show = play_one(forks, unpacked(tmp_path / "cache", "failing", "print(__file__); 1 / 0"))
+    assert isinstance(show.fault, Failure)
+    assert '"/bot/failing.py"' in show.log.traceback
+    assert show.log.text.endswith("/bot/failing.py\n")
+    assert str(HERE.parent) not in show.log.traceback
