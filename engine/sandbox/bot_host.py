@@ -11,11 +11,13 @@ import ctypes
 import fcntl
 import importlib
 import io
+import mmap
 import os
 import resource
 import sys
 import traceback
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -23,15 +25,16 @@ import pluggy
 
 from engine import wire
 from engine.errors import PluginError
-from engine.games import get_game
+from engine.games import GAMES, get_game
 from engine.games.base import Action
-from engine.sandbox.landlock import restrict_to
+from engine.sandbox.landlock import landlock_abi, restrict_to, system_calls
 from engine.sdk import PROJECT, GameInfo, Strategy, hookspecs
 
 _CHANNEL = 3
 _LOG = 2
 _TRACEBACK = 4
 _TRACEBACK_BYTES = 32 * 1024
+_SPARE_BYTES = 1 << 20
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
 
@@ -58,6 +61,32 @@ def _arrange_files(channel: int, log: int, traceback_file: int) -> None:
     os.closerange(_TRACEBACK + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
+def prepare() -> None:
+    """Make beforehand what every bot's process needs: a zygote's forks then have it."""
+    landlock_abi()
+    for name, game in GAMES.items():
+        _observations_of(name)
+        _rulesets_of(name).decode(wire.encode_value(game.make_ruleset()))
+    _plugin_manager()
+
+
+@cache
+def _observations_of(game: str) -> msgspec.msgpack.Decoder[Any]:
+    return msgspec.msgpack.Decoder(get_game(game).observation_type)
+
+
+@cache
+def _rulesets_of(game: str) -> msgspec.msgpack.Decoder[Any]:
+    return msgspec.msgpack.Decoder(get_game(game).ruleset_type)
+
+
+@cache
+def _plugin_manager() -> pluggy.PluginManager:
+    manager = pluggy.PluginManager(PROJECT)
+    manager.add_hookspecs(hookspecs)
+    return manager
+
+
 class _FilterProgram(ctypes.Structure):
     """``struct sock_fprog``."""
 
@@ -73,7 +102,7 @@ def raise_walls(walls: wire.Walls) -> None:
         hard = resource.getrlimit(which)[1]
         bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(which, (bound, bound))
-    libc = ctypes.CDLL(None, use_errno=True)
+    libc = system_calls()
     program = _FilterProgram(len(walls.seccomp) // 8, walls.seccomp)
     # Whoever started us has set no_new_privs, without which the kernel would not take a filter.
     if libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program)) != 0:
@@ -122,14 +151,14 @@ class _Host:
         self._start = start
         self._log = _BotLog()
         self._games = 0
-        self._spare: bytearray | None = bytearray(1 << 20)  # room to tell of a MemoryError
+        # Room to tell of a MemoryError: address space that is never touched, so it costs nothing.
+        self._spare = mmap.mmap(-1, _SPARE_BYTES)
 
     def serve(self) -> NoReturn:
         """Make the strategy and play until the referee ends this process."""
         sys.stdout = sys.stderr = self._log
-        game = get_game(self._start.game)
-        self._ruleset = msgspec.msgpack.decode(self._start.ruleset, type=game.ruleset_type)
-        observations = msgspec.msgpack.Decoder(game.observation_type)
+        self._ruleset = _rulesets_of(self._start.game).decode(self._start.ruleset)
+        observations = _observations_of(self._start.game)
         self._log.mark("start")
         strategy = self._guard(0, self._make_strategy)
         if strategy is None:
@@ -152,8 +181,7 @@ class _Host:
         plugin: Any = importlib.import_module(module)
         for name in filter(None, attribute.split(".")):
             plugin = getattr(plugin, name)
-        manager = pluggy.PluginManager(PROJECT)
-        manager.add_hookspecs(hookspecs)
+        manager = _plugin_manager()
         manager.register(plugin)
         manager.check_pending()
         if not manager.hook.make_strategy.get_hookimpls():
@@ -199,7 +227,7 @@ class _Host:
         try:
             return call()
         except BaseException as error:  # noqa: BLE001  # also SystemExit: whatever a bot raises is its crash
-            self._spare = None
+            self._spare.close()
             _write_traceback(error)
             out_of_memory = isinstance(error, MemoryError)
             _send(wire.Crashed(turn, type(error).__name__[:200], out_of_memory))

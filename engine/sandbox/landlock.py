@@ -13,6 +13,7 @@ import stat
 import struct
 import sys
 from collections.abc import Iterable
+from functools import cache
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _ASK_FOR_VERSION = 1
@@ -27,11 +28,17 @@ _SCOPES = 3
 """Abstract sockets and signals stay within, from version 6 on."""
 
 
+@cache
+def system_calls() -> ctypes.CDLL:
+    """The C library, with its errors kept for `ctypes.get_errno`."""
+    return ctypes.CDLL(None, use_errno=True)
+
+
 def landlock_abi() -> int:
     """The version of Landlock that this kernel has in use; 0 if none."""
     if sys.platform != "linux":
         return 0
-    version: int = _libc().syscall(_CREATE_RULESET, None, 0, _ASK_FOR_VERSION)
+    version: int = system_calls().syscall(_CREATE_RULESET, None, 0, _ASK_FOR_VERSION)
     return max(0, version)
 
 
@@ -41,7 +48,7 @@ def restrict_to(readable: Iterable[str], abi: int) -> None:
     It must not be able to gain privileges (``no_new_privs``). Raises OSError if the kernel refuses or one
     of them does not exist.
     """
-    libc = _libc()
+    libc = system_calls()
     rights = sum(bits for since, bits in _RIGHTS_BY_ABI.items() if since <= abi)
     attributes = struct.pack("=Q", rights)
     if abi >= 4:
@@ -63,10 +70,6 @@ def _allow_reading(libc: ctypes.CDLL, ruleset: int, path: str) -> None:
     rule = struct.pack("=Qi", allowed, place)
     _checked(libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
     os.close(place)
-
-
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
 
 
 def _checked(result: int) -> int:

@@ -21,7 +21,8 @@ import traceback
 from typing import NoReturn
 
 from engine import wire
-from engine.sandbox.bot_host import live
+from engine.sandbox.bot_host import live, prepare
+from engine.sandbox.landlock import system_calls
 
 _PRELOADED = (
     "abc", "bisect", "collections.abc", "contextlib", "copy", "dataclasses", "enum", "fractions",
@@ -58,6 +59,7 @@ def _preload() -> None:
     gc.disable()
     for name in _PRELOADED:
         importlib.import_module(name)
+    prepare()
     gc.collect()
     gc.freeze()
 
@@ -143,10 +145,10 @@ def _give_up_rights() -> None:
     """No capability, and no way to gain one."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     header, nothing = struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24)
-    if ctypes.CDLL(None, use_errno=True).capset(header, nothing) != 0:
+    if system_calls().capset(header, nothing) != 0:
         raise OSError(ctypes.get_errno(), "the capabilities could not be given up")
 
 
 def _prctl(option: int, value: int) -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
+    if system_calls().prctl(option, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), f"prctl({option}) was refused")
