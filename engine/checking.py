@@ -116,16 +116,16 @@ def check_bot(
     whole. Raises SandboxUnavailableError where no bot can be held, and InfrastructureError for our own
     failure: both say nothing of the bot.
     """
-    if factory is None:
-        factory = in_process_factory if trusted else _sandboxed()
-    return _Check(source, factory, keep_alive, progress, seconds).run()
-
-
-def _sandboxed() -> AgentFactory:
+    if factory is not None or trusted:
+        return _Check(source, factory or in_process_factory, keep_alive, progress, seconds).run()
     # Here, since a machine that cannot sandbox (it may lack even the modules) can check trusted bots.
     from engine.sandbox.agent import sandbox_factory
+    from engine.sandbox.core import one_core
+    from engine.sandbox.speed import budget_percent
 
-    return sandbox_factory()
+    with one_core():
+        check = _Check(source, sandbox_factory(), keep_alive, progress, seconds, budget_percent())
+        return check.run()
 
 
 class _OutOfTimeError(Exception):
@@ -221,7 +221,9 @@ class _Check:
         keep_alive: Callable[[], None],
         progress: Callable[[int, int], None] | None,
         seconds: float,
+        budget_percent: int = 100,
     ) -> None:
+        self._budget_percent = budget_percent
         self._source = source
         self._factory = factory
         self._keep_lease = keep_alive
@@ -302,7 +304,9 @@ class _Check:
             for place in range(trial.entrants)
         ]
         spec = trial.spec(self._source.bot)
-        return play_match(spec, sources, self._make_agent, self._keep_alive)
+        return play_match(
+            spec, sources, self._make_agent, self._keep_alive, budget_percent=self._budget_percent
+        )
 
     def _keep_alive(self) -> None:
         self._keep_lease()

@@ -24,6 +24,7 @@ from engine.agents import (
     Declined,
     Failure,
     Limits,
+    Reply,
     never,
 )
 from engine.errors import ContestError
@@ -84,17 +85,19 @@ def play_match(
     factory: AgentFactory,
     keep_alive: Callable[[], None] = never,
     progress: Callable[[int], None] = unseen,
+    budget_percent: int = 100,
 ) -> PlayedMatch:
     """Play the match to its end or its first fault.
 
     `sources`: for each entrant its bots, as in `spec.entrants`. `keep_alive` is called often, at least
     once a second while a sandboxed bot thinks; what it raises ends the play. `progress` is told after
-    each game how many are finished. Raises ContestError for what cannot be played, InfrastructureError
+    each game how many are finished. CPU budgets are `budget_percent` of the time control's: more on a slow
+    machine. Raises ContestError for what cannot be played, InfrastructureError
     for our own failure. All agents are closed in any case.
     """
     check_spec(spec)
     _check_sources(spec, sources)
-    return _Referee(spec, sources, factory, keep_alive, progress).play()
+    return _Referee(spec, sources, factory, keep_alive, progress, budget_percent).play()
 
 
 def _check_sources(spec: MatchSpec, sources: Sequence[Sequence[BotSource]]) -> None:
@@ -102,6 +105,10 @@ def _check_sources(spec: MatchSpec, sources: Sequence[Sequence[BotSource]]) -> N
     given = [[source.bot for source in bots] for bots in sources]
     if named != given:
         raise ContestError(f"give the bots that the entrants name: {named}, not {given}")
+
+
+FORCED = Reply(index=0, cpu_us=0)
+"""What nobody is asked for: the only legal action."""
 
 
 class _Faulted(Exception):  # noqa: N818 - no error: how the play of a match stops early
@@ -115,9 +122,10 @@ class _Faulted(Exception):  # noqa: N818 - no error: how the play of a match sto
 class _Table:
     """The agents of one sitting, with their clocks."""
 
-    def __init__(self, spec: MatchSpec, slot: Slot, sitting: int) -> None:
+    def __init__(self, spec: MatchSpec, slot: Slot, sitting: int, budget_percent: int) -> None:
         game = get_game(spec.game)
         self.spec = spec
+        self.budget_percent = budget_percent
         self.rotation = slot.rotation
         self.sitting = sitting
         self.seating = seating_of(game, len(spec.entrants), slot.rotation)
@@ -165,7 +173,7 @@ class _Table:
             self.agents.append(agent)
             agent.start()
         control = self.spec.time_control
-        limits = Limits(control.start_cpu_ms * 1000, control.action_wall_ms)
+        limits = Limits(self._budget_us(control.start_cpu_ms), control.action_wall_ms)
         failures = {
             seat: failure
             for seat, agent in enumerate(self.agents)
@@ -173,6 +181,10 @@ class _Table:
         }
         if failures:
             raise _Faulted([self._fault(seat, failure) for seat, failure in failures.items()])
+
+    def _budget_us(self, cpu_ms: int) -> int:
+        """What the time control grants, on this machine."""
+        return cpu_ms * 10 * self.budget_percent
 
     def _wait_ready(self, agent: Agent, limits: Limits) -> Failure | None:
         ready = agent.wait_ready(limits)
@@ -186,7 +198,8 @@ class _Table:
     def begin_game(self) -> None:
         """Tell every seat, and set the clocks."""
         names = tuple(self.spec.entrants[entrant].name for entrant in self.seating)
-        self.clocks_us = [self.spec.time_control.game_cpu_ms * 1000] * len(self.seating)
+        budget_us = self._budget_us(self.spec.time_control.game_cpu_ms)
+        self.clocks_us = [budget_us] * len(self.seating)
         self.spent_us = [0] * len(self.seating)
         for seat, agent in enumerate(self.agents):
             agent.begin_game(
@@ -202,10 +215,10 @@ class _Table:
             )
         self.games_begun += 1
 
-    def ask(self, state: State, history: Sequence[int], *, deal: int, turn: int) -> int:
-        """Index of what the seat that has to act chose among its legal actions. Raises _Faulted."""
+    def ask(self, state: State, history: Sequence[int], *, deal: int, turn: int) -> Reply:
+        """What the seat that has to act chose among its legal actions. Raises _Faulted."""
         seat, control = state.seat, self.spec.time_control
-        self.clocks_us[seat] += control.action_cpu_ms * 1000
+        self.clocks_us[seat] += self._budget_us(control.action_cpu_ms)
         limits = Limits(self.clocks_us[seat], control.action_wall_ms)
         observation = state.observe(limits.cpu_us // 1000, history)
         answer = self.agents[seat].ask(observation, observation.legal, limits, deal=deal, turn=turn)
@@ -215,7 +228,7 @@ class _Table:
             where = f"match {self.spec.match_key}, deal {deal}, action {turn}"
             self.notes[seat] = _spell_fault(where, observation, self.seeds[seat])
             raise _Faulted([self._fault(seat, answer)])
-        return answer.index
+        return answer
 
     def _fault(self, seat: int, failure: Failure) -> Fault:
         return Fault(self.seating[seat], seat, failure.kind, clean_detail(failure.detail))
@@ -257,6 +270,7 @@ class _Referee:
         factory: AgentFactory,
         keep_alive: Callable[[], None],
         progress: Callable[[int], None],
+        budget_percent: int,
     ) -> None:
         self.spec = spec
         self.game = get_game(spec.game)
@@ -265,11 +279,13 @@ class _Referee:
         self.factory = factory
         self.keep_alive = keep_alive
         self.progress = progress
+        self.budget_percent = budget_percent
         self.table: _Table | None = None
         self.sittings = 0
         self.logs: list[SeatLog] = []
         self.entries: list[GameRecord] = []
         self.spent_us: list[list[int]] = []
+        self.action_times_us: list[list[list[int]]] = []
         self.played: list[FinishedGame] = []
         self.deals_begun = 0
         self.first: int | None = None
@@ -300,7 +316,7 @@ class _Referee:
         """The table for this game: a fresh one where the slot says so."""
         if self.table is None or slot.is_fresh:
             self._close_table()
-            self.table = _Table(self.spec, slot, self.sittings)
+            self.table = _Table(self.spec, slot, self.sittings, self.budget_percent)
             self.sittings += 1
             self.table.start(self.sources, self.factory, self.keep_alive)
         return self.table
@@ -322,6 +338,7 @@ class _Referee:
         self.entries.append(entry)
         table.begin_game()
         self.spent_us.append(table.spent_us)
+        self.action_times_us.append([])
         places = None
         while places is None:
             state = self._play_deal(table, slot, entry)
@@ -344,14 +361,18 @@ class _Referee:
         entry.deals.append(deal)
         state = self.game.start(self.spec.ruleset, board)
         history = tuple(entry.score)
+        spent_us: list[int] = []
+        self.action_times_us[-1].append(spent_us)
         while not state.is_over:
             codes = state.legal()
-            chosen = (
-                codes[0]
+            reply = (
+                FORCED
                 if len(codes) == 1
-                else codes[table.ask(state, history, deal=deal.number, turn=len(deal.actions))]
+                else table.ask(state, history, deal=deal.number, turn=len(deal.actions))
             )
+            chosen = codes[reply.index]
             deal.actions.append(f"{state.seat} {self.game.decode(chosen)}")
+            spent_us.append(reply.cpu_us)
             state.apply(chosen)
         deal.score = list(state.score())
         return state
@@ -393,7 +414,12 @@ class _Referee:
             games=[self.entries[index] for index in order],
             outcome=outcome,
             digest="",
-            timing=Timing(cpu_us=[self.spent_us[index] for index in order], wall_ms=wall_ms),
+            timing=Timing(
+                cpu_us=[self.spent_us[index] for index in order],
+                wall_ms=wall_ms,
+                action_cpu_us=[self.action_times_us[index] for index in order],
+                budget_percent=self.budget_percent,
+            ),
         )
         record.digest = compute_digest(record)
         return record

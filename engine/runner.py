@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.agents import AgentFactory, BotSource, in_process_factory, never
+from engine.agents import BotSource, in_process_factory, never
 from engine.record import MatchSpec
 from engine.referee import PlayedMatch, play_match, unseen
 
@@ -19,18 +19,19 @@ def run_match(
 ) -> PlayedMatch:
     """Play `spec` with each entrant's bots; `trusted` ones play in this process, all others sandboxed.
 
+    Sandboxed bots and this thread share one core, and CPU budgets follow the speed of this machine.
+
     `progress` is told after each game how many are finished.
     Raises SandboxUnavailableError where the sandbox cannot work: there is no falling back.
     InfrastructureError is our own failure: no result, play it again. ContestError says what cannot be
     played.
     """
-    return play_match(spec, sources, _factory(trusted=trusted), keep_alive, progress)
-
-
-def _factory(*, trusted: bool) -> AgentFactory:
     if trusted:
-        return in_process_factory
+        return play_match(spec, sources, in_process_factory, keep_alive, progress)
     # Here, since a machine that cannot sandbox (it may lack even the modules) can play trusted bots.
     from engine.sandbox.agent import sandbox_factory
+    from engine.sandbox.core import one_core
+    from engine.sandbox.speed import budget_percent
 
-    return sandbox_factory()
+    with one_core():
+        return play_match(spec, sources, sandbox_factory(), keep_alive, progress, budget_percent())

@@ -115,6 +115,23 @@ class _Judge:
         for g, spent in enumerate(timing.cpu_us):
             if len(spent) != seats or min(spent) < 0:
                 raise RecordError(f"timing.cpu_us[{g}]", f"it has {seats} numbers from 0 up")
+        if not isinstance(timing.budget_percent, msgspec.UnsetType) and timing.budget_percent < 1:
+            raise RecordError("timing.budget_percent", "it is a number from 1 up")
+        if not isinstance(timing.action_cpu_us, msgspec.UnsetType):
+            self._judge_action_times(timing.action_cpu_us)
+
+    def _judge_action_times(self, times: list[list[list[int]]]) -> None:
+        games = self.record.games
+        if len(times) != len(games):
+            raise RecordError("timing.action_cpu_us", f"it has one list a game: {len(games)}")
+        for g, (game, by_deal) in enumerate(zip(games, times, strict=True)):
+            if len(by_deal) != len(game.deals):
+                place = f"timing.action_cpu_us[{g}]"
+                raise RecordError(place, f"it has one list a deal: {len(game.deals)}")
+            for d, (deal, spent) in enumerate(zip(game.deals, by_deal, strict=True)):
+                if len(spent) != len(deal.actions) or min(spent, default=0) < 0:
+                    place = f"timing.action_cpu_us[{g}][{d}]"
+                    raise RecordError(place, f"it has {len(deal.actions)} numbers from 0 up")
 
     def _judge_games(self) -> tuple[list[FinishedGame], Slot | None]:
         """The finished games as played, and the slot that was not finished (None: the match is over)."""

@@ -102,10 +102,16 @@ class GameRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Timing(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Measured, so outside the digest: CPU microseconds per game and seat, wall milliseconds of the match."""
+    """Measured, so outside the digest."""
 
     cpu_us: list[list[int]]
+    """CPU microseconds by game and seat."""
     wall_ms: int
+    """Real milliseconds of the match."""
+    action_cpu_us: list[list[list[int]]] | msgspec.UnsetType = msgspec.UNSET
+    """CPU microseconds of each action, by game and deal, as `DealRecord.actions`; 0 for a forced one."""
+    budget_percent: int | msgspec.UnsetType = msgspec.UNSET
+    """What the time control's CPU budgets were made to fit the machine: 150 on one that is slower by half."""
 
 
 class MatchRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -41,12 +41,15 @@ from engine.sandbox.launcher import (
 )
 from engine.sandbox.probe import ProbeReport, require_sandbox
 from engine.sandbox.runtime import BOT_FOLDER
+from engine.sandbox.starvation import Schedule, Starvation, read_schedule
 from engine.sandbox.zygote_launcher import shared_launcher
 from engine.sdk import GameInfo
 from engine.sdk.timecontrol import TimeControl
 
 _SLICE_SECONDS = 1.0
 """The lease is kept alive at least so often while a bot thinks."""
+_LEAST_SLICES = 8
+"""A shorter patience is looked at in slices that are shorter still."""
 _CLOCK_GRACE_SECONDS = 0.001
 """The clock is looked at again so long after it could have run out at the earliest."""
 _DEATH_SECONDS = 2.0
@@ -242,16 +245,23 @@ class SandboxAgent:
         """The next packet, empty at the channel's end; None when a clock has run out.
 
         One thread cannot use more CPU time than passes, so nothing need be looked at before the rest of
-        the CPU budget could be used up.
+        the CPU budget could be used up. Raises InfrastructureError if real time ran out because the
+        machine did not let it run.
         """
         deadline = time.monotonic() + limits.wall_ms / 1000
+        slice_seconds = min(_SLICE_SECONDS, limits.wall_ms / 1000 / _LEAST_SLICES)
+        starvation = Starvation()
         while True:
             cpu_left = (before_us + limits.cpu_us - bot.cpu_us()) / 1e6 + _CLOCK_GRACE_SECONDS
             wall_left = deadline - time.monotonic()
-            if cpu_left < 0 or wall_left < 0:
+            if cpu_left < 0:
                 return None
-            if bot.wait(min(cpu_left, wall_left, _SLICE_SECONDS)):
+            if wall_left < 0:
+                starvation.check(limits.wall_ms)
+                return None
+            if bot.wait(min(cpu_left, wall_left, slice_seconds)):
                 return bot.receive()
+            starvation.look(bot.schedule())
             self._keep_alive()
 
     def _judge_other(self, reply: wire.Reply, cpu_us: int, doing: str) -> Failure:
@@ -289,6 +299,7 @@ class _BotProcess:
 
     def __init__(self, pid: int, channel: socket.socket) -> None:
         self._channel = channel
+        self._pid = pid
         self._pidfd = os.pidfd_open(pid)
         self._clock = (~pid << 3) | 2  # CPUCLOCK_SCHED of the process, man 3 clock_getcpuclockid
         self._last_us = 0
@@ -302,6 +313,10 @@ class _BotProcess:
         if not self.is_dead():  # else its pid may be another's by now
             self._last_us = now_us
         return self._last_us
+
+    def schedule(self) -> Schedule | None:
+        """How it has fared with the scheduler; None where the kernel does not tell, or after its death."""
+        return read_schedule(self._pid)
 
     def is_dead(self) -> bool:
         """Whether the process has ended."""

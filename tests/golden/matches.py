@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.agents import Failure
 from engine.outcome import Termination
-from engine.record import BoardsContest, GamesContest, MatchRecord, encode_record
+from engine.record import BoardsContest, GamesContest, MatchRecord, Timing, encode_record
 from tests.match_fakes import (
     at_random,
     entrant,
@@ -76,8 +76,7 @@ def make_matches() -> dict[str, MatchRecord]:
     }
     records = {name: match.record for name, (match, _) in played.items()}
     for record in records.values():
-        record.timing.cpu_us = [[0 for _ in row] for row in record.timing.cpu_us]
-        record.timing.wall_ms = 0
+        record.timing = Timing(cpu_us=[[0 for _ in row] for row in record.timing.cpu_us], wall_ms=0)
     return records
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from engine.agents import AgentLog, BotSource, Declined, Failure, Limits, Reply, never
 from engine.games import get_game
 from engine.sandbox.agent import sandbox_factory
+from engine.sandbox.core import one_core
 from engine.sandbox.launcher import BubblewrapLauncher
 from engine.sandbox.zygote_launcher import shared_launcher
 from engine.sdk import GameInfo
@@ -102,6 +103,8 @@ def perform(agent, questions=3, start=GENEROUS, limits=TIGHT) -> Show:
 def nothing_left_behind():
     """Assert that no child process and no open file of ours is left, once the zygotes are told to go."""
     close_zygotes()
+    with one_core():  # which is claimed once a process
+        pass
     files = open_files()
     children = own_children()
     yield

@@ -189,7 +189,7 @@ def test_machine_that_cannot_hold_bots_says_nothing_of_the_bot(tmp_path, monkeyp
     def refuse():
         raise SandboxUnavailableError(["no walls"])
 
-    monkeypatch.setattr(checking, "_sandboxed", refuse)
+    monkeypatch.setattr("engine.sandbox.agent.sandbox_factory", refuse)
     with pytest.raises(SandboxUnavailableError, match="no walls"):
         check_bot(bot_in(tmp_path))
 

@@ -347,6 +347,11 @@ def test_an_untruth_is_told_with_its_place(name, path, value, place):
         (("timing", "cpu_us", 1), [0, 0, 0], "timing.cpu_us[1]"),
         (("timing", "cpu_us", 1, 2), -5, "timing.cpu_us[1]"),
         (("timing", "cpu_us", 1, 2), 5_000_000, None),  # who knows
+        (("timing", "action_cpu_us"), [], "timing.action_cpu_us"),
+        (("timing", "action_cpu_us"), [[]] * 4, "timing.action_cpu_us[0]"),
+        (("timing", "action_cpu_us"), [[[1, 2]]] * 4, "timing.action_cpu_us[0][0]"),
+        (("timing", "budget_percent"), 0, "timing.budget_percent"),
+        (("timing", "budget_percent"), 170, None),
     ],
 )
 def test_of_the_timing_only_the_form_is_judged(path, value, place):

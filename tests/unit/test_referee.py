@@ -155,6 +155,35 @@ def test_each_question_adds_to_the_clock_and_each_answer_takes_from_it():
     assert match.record.timing.cpu_us[0][0] == 4000 * second
 
 
+def test_on_a_slow_machine_every_budget_of_cpu_time_is_longer_and_the_record_tells():
+    spec = spec_of("eighty", BoardsContest(1), control=CONTROL)
+    factory = FakeFactory({"alpha": first_legal, "beta": last_legal})
+    match = play_match(spec, sources_of(spec), factory, budget_percent=150)
+    agent = factory.agents[0]
+    assert agent.start_limits == Limits(4500, 77)
+    assert [limit.cpu_us for limit in agent.limits[:2]] == [165_000, 165_000 + 15_000 - 7]
+    assert agent.asked[0].clock_ms == 165
+    assert match.record.timing.budget_percent == 150
+
+
+def test_every_action_has_its_cpu_time_and_forced_ones_cost_nothing():
+    spends = {"alpha": lambda _, __, ___: Reply(0, 4000), "beta": first_legal}
+    spec = spec_of("podkidnoe", BoardsContest(2))
+    factory = FakeFactory(spends)
+    record = play_match(spec, sources_of(spec), factory).record
+    times = record.timing.action_cpu_us
+    assert [[len(deal) for deal in game] for game in times] == [
+        [len(deal.actions) for deal in game.deals] for game in record.games
+    ]
+    for game, by_deal, by_seat in zip(record.games, times, record.timing.cpu_us, strict=True):
+        spent = [0, 0]
+        for action, cost in zip(game.deals[0].actions, by_deal[0], strict=True):
+            spent[int(action[0])] += cost
+        assert spent == by_seat
+    asked = sum(len(agent.asked) for agent in factory.agents)
+    assert sum(cost > 0 for by_deal in times for deal in by_deal for cost in deal) == asked
+
+
 def test_in_a_games_match_the_clock_runs_through_the_deals_of_a_game():
     spec = spec_of("eighty", GamesContest(1), control=CONTROL)
     factory = FakeFactory({"alpha": first_legal, "beta": last_legal})

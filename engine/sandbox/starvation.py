@@ -1,0 +1,80 @@
+"""Was it the bot that was slow, or the machine that did not let it run?
+
+Real time has a cap against bots that sleep. On a machine that is far too busy an honest bot could meet it
+too; then the attempt is void, and the match is played again. Linux counts for every process how long it
+was ready to run and had to wait (``man 5 proc``, schedstat).
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from engine.errors import InfrastructureError
+
+
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+    """What the scheduler has done to a process until a moment."""
+
+    at: float
+    """The moment, in monotonic seconds."""
+    ran: float
+    """Seconds on a processor."""
+    waited: float
+    """Seconds in which it was ready to run and did not; the wait that goes on now is not counted yet."""
+    is_ready: bool
+    """Whether it is running or waits to run, rather than sleeping."""
+
+
+def read_schedule(pid: int) -> Schedule | None:
+    """How a process has fared so far; None where the kernel does not tell, or there is no such process."""
+    folder = Path(f"/proc/{pid}")
+    try:
+        ran, waited, _ = (folder / "schedstat").read_text().split()
+        state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return None
+    return Schedule(
+        at=time.monotonic(), ran=int(ran) / 1e9, waited=int(waited) / 1e9, is_ready=state == "R"
+    )
+
+
+class Starvation:
+    """Adds up, from looks at a process that lets us wait, how long it could not run."""
+
+    def __init__(self) -> None:
+        self._first: Schedule | None = None
+        self._last: Schedule | None = None
+        self._waited = 0.0
+
+    def look(self, now: Schedule | None) -> None:
+        """Take in how it fares now."""
+        if now is None:
+            return
+        if self._last is None:
+            self._first = now
+        else:
+            self._waited += _waited_between(self._last, now)
+        self._last = now
+
+    def check(self, wall_ms: int) -> None:
+        """Raises InfrastructureError if, for at least half of the time watched, it had to wait to run."""
+        if self._first is None or self._last is None:
+            return
+        watched = self._last.at - self._first.at
+        if watched > 0 and self._waited >= watched / 2:
+            raise InfrastructureError(
+                f"this machine is too busy: in {watched:.1f} of {wall_ms / 1000:g} seconds a bot that was "
+                f"ready to run had to wait for {self._waited:.1f}"
+            )
+
+
+def _waited_between(last: Schedule, now: Schedule) -> float:
+    """What was counted; or, if it has not got to run at all, so that nothing was counted yet, all of it."""
+    counted = now.waited - last.waited
+    if counted > 0:
+        return counted
+    has_hung_ready = last.is_ready and now.is_ready and now.ran == last.ran
+    return now.at - last.at if has_hung_ready else 0.0
