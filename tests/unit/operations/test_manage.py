@@ -7,11 +7,12 @@ import runpy
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("manage")]
 MANAGE = Path(__file__).parents[3] / "manage.py"
 PYPROJECT = """
 [build-system]
@@ -48,10 +49,9 @@ def main(arguments):
 '''
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def make_checkout(folder: Path) -> Path:
     """A checkout with nothing but manage.py, a project file and one command."""
-    checkout = tmp_path / "a checkout"
+    checkout = folder / "a checkout"
     package = checkout / "tournament" / "operations"
     package.mkdir(parents=True)
     shutil.copy(MANAGE, checkout)
@@ -62,67 +62,122 @@ def checkout(tmp_path: Path) -> Path:
     return checkout
 
 
-def run(checkout: Path, *arguments: str, cwd: Path | None = None, **environ: str):
-    """Run manage.py as a newcomer would: by the Python of the machine, with no package index."""
-    return subprocess.run(
+def start(checkout: Path, *arguments: str, cwd: Path | None = None, **environ: str):
+    """Start manage.py as a newcomer would: by the Python of the machine, with no package index."""
+    return subprocess.Popen(
         [sys._base_executable, str(checkout / "manage.py"), *arguments],
         cwd=cwd or checkout,
         env={**os.environ, "PIP_NO_INDEX": "1", **environ},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
 
 
-def test_it_sets_itself_up_once_and_goes_on(checkout: Path, tmp_path: Path):
-    first = run(checkout, "doctor", "--deep", cwd=tmp_path)
-    assert first.returncode == 0, first.stderr
-    assert first.stdout == f"{checkout / '.venv'} {tmp_path} --deep\n"
-    assert "setting up .venv" in first.stderr
-    second = run(checkout, "doctor")
-    assert second.stdout.startswith(str(checkout / ".venv"))
-    assert second.stderr == ""
+@dataclass(frozen=True)
+class Done:
+    """How a run of manage.py ended, and what it said."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
-def test_settings_that_lead_python_away_do_no_harm(checkout: Path, tmp_path: Path):
-    (tmp_path / "json.py").write_text("raise SystemExit('led away')")
-    done = run(
-        checkout,
-        "doctor",
-        PIP_USER="1",
-        PIP_TARGET=str(tmp_path / "elsewhere"),
-        PYTHONPATH=str(tmp_path),
-    )
-    assert done.stdout.startswith(str(checkout / ".venv")), done.stderr
-    assert not (tmp_path / "elsewhere").exists()
+def finish(process: subprocess.Popen[str]) -> Done:
+    stdout, stderr = process.communicate()
+    return Done(process.returncode, stdout, stderr)
 
 
-def test_changed_project_is_installed_again_into_the_same_environment(checkout: Path):
-    run(checkout, "doctor")
-    kept = checkout / ".venv" / "kept"
+def run(checkout: Path, *arguments: str, cwd: Path | None = None, **environ: str) -> Done:
+    return finish(start(checkout, *arguments, cwd=cwd, **environ))
+
+
+@dataclass(frozen=True)
+class FirstRuns:
+    """A checkout that was set up, which costs seconds and is therefore done once for many tests.
+
+    Two processes began at once, in another folder, among settings that lead Python and pip away.
+    """
+
+    checkout: Path
+    folder: Path
+    """Where they ran."""
+    elsewhere: Path
+    """Where a setting says that packages belong."""
+    both: tuple[Done, Done]
+
+
+@pytest.fixture(scope="module")
+def first_runs(tmp_path_factory: pytest.TempPathFactory) -> FirstRuns:
+    checkout = make_checkout(tmp_path_factory.mktemp("first"))
+    folder = tmp_path_factory.mktemp("folder")
+    (folder / "json.py").write_text("raise SystemExit('led away')")
+    elsewhere = folder / "elsewhere"
+    settings = {"PIP_USER": "1", "PIP_TARGET": str(elsewhere), "PYTHONPATH": str(folder)}
+    both = [start(checkout, "doctor", "--deep", cwd=folder, **settings) for _ in range(2)]
+    one, other = map(finish, both)
+    return FirstRuns(checkout, folder, elsewhere, (one, other))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout in which nothing was done yet."""
+    return make_checkout(tmp_path)
+
+
+@pytest.fixture
+def ready(first_runs: FirstRuns, tmp_path: Path) -> Path:
+    """A checkout of one's own that was set up."""
+    return shutil.copytree(first_runs.checkout, tmp_path / "another checkout", symlinks=True)
+
+
+def test_it_sets_itself_up_and_goes_on(first_runs: FirstRuns):
+    for done in first_runs.both:
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == f"{first_runs.checkout / '.venv'} {first_runs.folder} --deep\n"
+    assert any("setting up .venv" in done.stderr for done in first_runs.both)
+
+
+def test_it_sets_itself_up_only_once(ready: Path):
+    done = run(ready, "doctor")
+    assert done.stdout.startswith(str(ready / ".venv"))
+    assert done.stderr == ""
+
+
+def test_two_at_once_set_up_one_environment(first_runs: FirstRuns):
+    assert sum("ready after" in done.stderr for done in first_runs.both) == 1
+
+
+def test_settings_that_lead_python_away_do_no_harm(first_runs: FirstRuns):
+    assert all("led away" not in done.stderr for done in first_runs.both)
+    assert not first_runs.elsewhere.exists()
+
+
+def test_changed_project_is_installed_again_into_the_same_environment(ready: Path):
+    kept = ready / ".venv" / "kept"
     kept.touch()
-    (checkout / "constraints.txt").write_text("# newer\n")
-    done = run(checkout, "doctor")
+    (ready / "constraints.txt").write_text("# newer\n")
+    done = run(ready, "doctor")
     assert "updating .venv" in done.stderr
-    assert done.stdout.startswith(str(checkout / ".venv"))
+    assert done.stdout.startswith(str(ready / ".venv"))
     assert kept.exists()
 
 
-def test_environment_that_was_never_finished_is_made_anew(checkout: Path):
-    run(checkout, "doctor")
-    (checkout / ".venv" / ".arena-server").unlink()
-    shutil.rmtree(checkout / ".venv" / "lib")
-    done = run(checkout, "doctor")
+def test_environment_that_was_never_finished_is_made_anew(ready: Path):
+    (ready / ".venv" / ".arena-server").unlink()
+    shutil.rmtree(ready / ".venv" / "lib")
+    done = run(ready, "doctor")
     assert "setting up .venv" in done.stderr
-    assert done.stdout.startswith(str(checkout / ".venv"))
+    assert done.stdout.startswith(str(ready / ".venv"))
 
 
-def test_failed_set_up_shows_why_and_is_not_taken_for_done(checkout: Path):
-    (checkout / "backend.py").write_text("raise RuntimeError('no backend today')")
-    done = run(checkout, "doctor")
+def test_failed_set_up_shows_why_and_is_not_taken_for_done(ready: Path):
+    (ready / "constraints.txt").write_text("# newer\n")
+    (ready / "backend.py").write_text("raise RuntimeError('no backend today')")
+    done = run(ready, "doctor")
     assert done.returncode == 1
     assert "no backend today" in done.stderr
-    assert not (checkout / ".venv" / ".arena-server").exists()
+    assert not runpy.run_path(str(ready / "manage.py"))["is_ready"]("server")
 
 
 def test_somebody_elses_folder_is_left_alone(checkout: Path):
@@ -132,20 +187,6 @@ def test_somebody_elses_folder_is_left_alone(checkout: Path):
     assert done.returncode == 1
     assert "move it away" in done.stderr
     assert (checkout / ".venv" / "letters.txt").exists()
-
-
-def test_two_at_once_set_up_one_environment(checkout: Path):
-    command = [sys._base_executable, str(checkout / "manage.py"), "doctor"]
-    environ = {**os.environ, "PIP_NO_INDEX": "1"}
-    both = [
-        subprocess.Popen(
-            command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
-    said = [process.communicate() for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
-    assert sum("ready after" in stderr for _, stderr in said) == 1
 
 
 def test_switched_off_it_runs_where_it_is(checkout: Path):
