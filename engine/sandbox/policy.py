@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import mmap
 import os
 import termios
 from functools import cache
@@ -50,11 +51,12 @@ RLIMITS = {
 ALLOWED = (
     # Files and the channel, already open or read-only (`open` and `openat` are limited below).
     "read", "write", "pread64", "pwrite64", "readv", "writev", "lseek", "close",
-    "fstat", "stat", "lstat", "newfstatat", "fstatfs", "statfs",
-    "access", "faccessat", "readlink", "readlinkat", "getdents64", "getcwd", "chdir", "fadvise64",
+    "fstat", "stat", "lstat", "newfstatat",
+    "access", "faccessat", "readlink", "readlinkat", "getdents64", "getcwd", "chdir",
     "dup", "dup2", "dup3", "poll", "ppoll", "select", "pselect6",
-    # Memory: RLIMIT_AS is the limit.
-    "brk", "mmap", "munmap", "mremap", "mprotect", "madvise", "mincore", "msync",
+    # Memory: RLIMIT_AS is the limit. What tells or changes which pages of a file lie in the cache that all
+    # processes share is not here (mincore, fadvise64, readahead, preadv2; `madvise` is limited below).
+    "brk", "mmap", "munmap", "mremap", "mprotect", "msync",
     # Time and rest.
     "clock_gettime", "clock_getres", "gettimeofday", "time", "times", "nanosleep", "clock_nanosleep",
     "getrusage", "sched_yield", "sched_getaffinity", "getcpu", "restart_syscall",
@@ -76,6 +78,8 @@ MISSING = (
 _READ_ONLY = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_TMPFILE & ~os.O_DIRECTORY
 _F_DUPFD_CLOEXEC = 1030
 FCNTL_COMMANDS = (fcntl.F_DUPFD, _F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL)
+MADVISE_ADVICE = (mmap.MADV_DONTNEED, mmap.MADV_FREE, mmap.MADV_HUGEPAGE, mmap.MADV_NOHUGEPAGE)
+"""What allocators say of their own memory; none of it touches a file's cached pages, as PAGEOUT and COLD do."""
 IOCTL_REQUESTS = (termios.TCGETS, termios.FIOCLEX, termios.FIONCLEX, termios.TIOCGWINSZ)
 
 
@@ -105,6 +109,8 @@ def compile_filter() -> bytes:
             rules.allow(name, args=[read_only])
     for command in FCNTL_COMMANDS:
         rules.allow("fcntl", args={1: command})
+    for advice in MADVISE_ADVICE:
+        rules.allow("madvise", args={2: advice})
     for request in IOCTL_REQUESTS:
         rules.allow("ioctl", args={1: request})
     # Asking for one's own limits is harmless, and Python does; setting them is not allowed.

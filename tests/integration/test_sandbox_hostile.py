@@ -63,6 +63,10 @@ VERDICTS = [
     ("memory_in_one", MEMORY, "ran out of memory while choosing an action"),
     ("memory_list", MEMORY, "ran out of memory while choosing an action"),
     ("memory_file", CRASH, "raised PermissionError while choosing an action"),
+    # What processes that never meet could tell each other through the kernel's caches
+    ("evict_page", CRASH, "raised PermissionError while choosing an action"),
+    ("page_out", CRASH, "raised PermissionError while choosing an action"),
+    ("page_residency", CRASH, "raised PermissionError while choosing an action"),
     # Protocol
     ("close_channel", PROTOCOL, "closed its channel"),
     ("many_messages", PROTOCOL, "answered another turn"),
