@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.apps import apps
 from django.contrib.auth.models import Group
+from django.core.management.color import no_style
+from django.db import connection
+from django.db.models import Model
 
 from tests.tournament_factories import (
     make_bot,
@@ -107,3 +113,46 @@ def fill_site() -> Site:
     waiting = make_tournament([bots[0]], name="Open One", organiser=olga)
     rate(("alpha", "beta"), ("alpha", "bricks"), ("aces", "beta"))
     return Site(ann, bob, olga, root, bots, rejected, cup, table, waiting)
+
+
+_kept: list[tuple[Site, list[Model]]] = []
+
+
+def copy_site() -> Site:
+    """The same site, made by the services once a process; from then on its rows are copied."""
+    if not _kept:
+        before = {_identity(row): _values(row) for row in _all_rows()}
+        site = fill_site()
+        rows = list(_all_rows())
+        changed = [row for row in rows if before.get(_identity(row), _values(row)) != _values(row)]
+        assert not changed, f"a copy would miss how these rows changed: {changed}"
+        _kept.append((site, [row for row in rows if _identity(row) not in before]))
+        return copy.deepcopy(site)
+    site, rows = _kept[0]
+    _insert(rows)
+    return copy.deepcopy(site)
+
+
+def _all_rows() -> Iterator[Model]:
+    for model in apps.get_models(include_auto_created=True):
+        yield from model._base_manager.order_by("pk")
+
+
+def _identity(row: Model) -> tuple[type[Model], object]:
+    return type(row), row.pk
+
+
+def _values(row: Model) -> list[object]:
+    return [getattr(row, field.attname) for field in row._meta.concrete_fields]
+
+
+def _insert(rows: list[Model]) -> None:
+    """Insert rows as they are, with their keys and times."""
+    models = dict.fromkeys(type(row) for row in rows)
+    for model in models:
+        fields = [field for field in model._meta.local_concrete_fields if not field.generated]
+        chosen = [row for row in rows if type(row) is model]
+        model._base_manager._insert(chosen, fields, using=connection.alias, raw=True)
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_sql(no_style(), list(models)):
+            cursor.execute(statement)

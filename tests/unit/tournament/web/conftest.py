@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from tests.site_factory import Site, fill_site
+from tests.site_factory import Site, copy_site
 from tournament.players import services as players
 
 
 @pytest.fixture
 def site(db) -> Site:
-    return fill_site()
+    return copy_site()
 
 
 @pytest.fixture
