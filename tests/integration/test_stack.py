@@ -28,12 +28,14 @@ from engine.record import (
     EntrantRef,
     compute_digest,
     decode_record,
+    encode_record,
     make_spec,
     replay,
 )
 from engine.runner import run_match
 from engine.shuffle import commitment, deal_key, tournament_prk
 from engine.wheels import wheel_source
+from tests.oracle.judge import judge
 from tournament.operations.house import reference_plugins, reference_wheel
 
 pytestmark = [
@@ -161,8 +163,11 @@ def test_demos_records_are_true_and_hold_the_deals_that_the_secret_yields(demo):
         prk = tournament_prk(secret, tournament["pub"])
         for match in tournament["matches"]:
             record = decode_record(Path(match["record"]).read_bytes())
-            assert records in Path(match["record"]).parents
+            assert Path(match["record"]).parent == records
             replay(record)
+            assert (
+                judge(json.loads(encode_record(record)), prk=prk, tournament=tournament["id"]) == []
+            )
             assert compute_digest(record) == match["digest"] == record.digest
             for deal in (deal for game in record.games for deal in game.deals):
                 key = deal_key(prk, record.game, tournament["id"], match["key"], deal.number)

@@ -96,7 +96,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tournament_line(tournament: Tournament, records: Path | None) -> TournamentLine:
-    """A tournament's results; the records of its matches are written below `records`, if given."""
+    """A tournament's results; the records of its matches are written into the folder `records`, if given."""
     page = tournament_page(tournament.slug)
     names = {row.pk: row.name for row in page.entrants}
     return TournamentLine(
@@ -141,7 +141,7 @@ def standing_line(row: StandingRow, names: Mapping[int, str]) -> StandingLine:
 
 
 def match_line(match: Match, records: Path | None) -> MatchLine:
-    """A match's line; its record is written below `records`, if given."""
+    """A match's line; its record is written into the folder `records`, if given."""
     parts = list(match.pairing.entrants.all())
     return MatchLine(
         key=match.pairing.key,
@@ -159,9 +159,7 @@ def write_record(match: Match, records: Path) -> Path:
     """Write a match's record, its deal keys revealed if the tournament is over; the file."""
     record = match_record(match)
     assert record is not None, "only matches with a record are listed"
-    folder = records / match.tournament.slug
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{match.pairing.key.replace('/', '-')}.json"
+    path = records / f"{match.tournament.slug}.{match.pairing.key.replace('/', '-')}.json"
     path.write_bytes(encode_record(record))
     return path
 
