@@ -28,6 +28,9 @@ from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from tournament.operations.errors import OperationsError
+from tournament.operations.home import default_home, private_folder
+
 
 def _flag(name: str) -> bool:
     value = os.environ.get(name, "0")
@@ -44,10 +47,10 @@ def _positive(name: str, default: int) -> int:
 
 
 def _home() -> Path:
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    home = Path(os.environ.get("ARENA_HOME") or Path(data) / "domino-arena").absolute()
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return home
+    try:
+        return private_folder(default_home())
+    except OperationsError as error:
+        raise ImproperlyConfigured(f"ARENA_HOME: {error}") from error
 
 
 def _secret_key(path: Path) -> str:

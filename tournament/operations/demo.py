@@ -19,6 +19,7 @@ from engine.errors import ArenaError
 from engine.sandbox.probe import require_sandbox
 from tournament.operations.console import Console
 from tournament.operations.errors import OperationsError
+from tournament.operations.home import private_files
 from tournament.operations.interruptions import Interruptions, heard_interruptions
 from tournament.operations.stack import Address, running_stack
 
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     options = read_arguments(arguments)
     console = Console()
     try:
-        with heard_interruptions() as interruptions:
+        with private_files(), heard_interruptions() as interruptions:
             results, text = run(options, console, interruptions)
     except KeyboardInterrupt:
         console.say("Interrupted; everything that was started has been ended.")

@@ -1,9 +1,13 @@
-"""The folder of a site: what lies where, and the lock that lets one supervisor in."""
+"""The folder of a site: what lies where, who may look in, and the lock that lets one supervisor in.
+
+It is used before Django is loaded, by the settings too, and must not know Django.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +17,7 @@ from tournament.operations.errors import HomeBusyError, OperationsError
 
 
 def default_home() -> Path:
-    """Where a site lives if nobody says otherwise; the same place as in the settings."""
+    """Where a site lives if nobody says otherwise."""
     named = os.environ.get("ARENA_HOME")
     return Path(named).absolute() if named else users_home()
 
@@ -22,6 +26,74 @@ def users_home() -> Path:
     """Where a site lives that no variable names: in the user's data folder."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(data).absolute() / "domino-arena"
+
+
+PRIVATE_UMASK = 0o077
+_MARKS = ("arena.sqlite3", "secret_key", "supervisor.lock")
+"""A folder with one of these is a site's."""
+
+
+def private_folder(path: Path) -> Path:
+    """The folder `path` as a site's home, closed to other users; made if there is none.
+
+    What older versions left open to others in it is closed too. Raises OperationsError for a folder that
+    is another user's, or one that others can read and that holds what is no site's: closing that could
+    lock somebody out.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.stat()
+        if found.st_uid != os.geteuid():
+            raise OperationsError(
+                f"{path} belongs to another user (number {found.st_uid}), who could read the site's "
+                "secrets; choose another home, or change its owner"
+            )
+        if found.st_mode & PRIVATE_UMASK:
+            if found.st_mode & stat.S_ISVTX or not _is_home_or_empty(path):
+                raise OperationsError(
+                    f"{path} is open to other users and holds what is no site's; choose an empty "
+                    f"folder or a new one as the home, or close it yourself: chmod 700 {path}"
+                )
+            path.chmod(0o700)
+        _close_files(path)
+        _close_files(path / "logs")
+    except OSError as error:
+        raise OperationsError(
+            f"{path} cannot be the home of a site ({error.strerror}); choose another by --home"
+        ) from error
+    return path
+
+
+def _is_home_or_empty(path: Path) -> bool:
+    names = {entry.name for entry in path.iterdir()}
+    return not names or not names.isdisjoint(_MARKS)
+
+
+def _close_files(folder: Path) -> None:
+    """Take from others and from the group what they may do with the folder's own files."""
+    if not folder.is_dir():
+        return
+    for entry in os.scandir(folder):
+        try:
+            found = entry.stat(follow_symlinks=False)
+            if (
+                stat.S_ISREG(found.st_mode)
+                and found.st_uid == os.geteuid()
+                and found.st_mode & PRIVATE_UMASK
+            ):
+                Path(entry.path).chmod(stat.S_IMODE(found.st_mode) & ~PRIVATE_UMASK)
+        except FileNotFoundError:
+            continue  # a running site's passing file, e.g. the database's journal
+
+
+@contextmanager
+def private_files() -> Iterator[None]:
+    """Let what this process and its children make be for this user alone, until the block ends."""
+    before = os.umask(PRIVATE_UMASK)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +105,8 @@ class Home:
     @classmethod
     def open(cls, path: Path) -> Home:
         """The home at `path`, made if need be. Raises OperationsError if it cannot be used."""
+        home = cls(private_folder(path.absolute()))
         try:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            home = cls(path.absolute())
             home.logs.mkdir(mode=0o700, exist_ok=True)
             home.broker_data.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:

@@ -15,7 +15,7 @@ from engine.errors import ArenaError
 from engine.sandbox.probe import require_sandbox
 from tournament.operations.console import Console
 from tournament.operations.errors import OperationsError
-from tournament.operations.home import default_home
+from tournament.operations.home import default_home, private_files
 from tournament.operations.interruptions import Interruptions, heard_interruptions
 from tournament.operations.stack import ANY_HOSTS, Address, Stack, running_stack
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     console = Console()
     try:
         home, address = read_arguments(arguments)
-        with heard_interruptions() as interruptions:
+        with private_files(), heard_interruptions() as interruptions:
             run(home, address, console, interruptions)
     except KeyboardInterrupt:
         console.say(

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tournament.operations import broker
+from tournament.operations import broker, demo, up
 from tournament.operations.errors import (
     BrokerUnavailableError,
     HomeBusyError,
     ListenError,
     OperationsError,
 )
-from tournament.operations.home import Home, default_home
+from tournament.operations.home import Home, default_home, private_files
 from tournament.operations.stack import Address, allowed_hosts
 
 HOLDER = """
@@ -33,6 +33,64 @@ with Home.open(Path(sys.argv[1])).lock():
 def test_home_is_closed_to_others(tmp_path: Path):
     home = Home.open(tmp_path / "site")
     assert stat.S_IMODE(home.path.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("holds", [(), ("arena.sqlite3", "secret_key")], ids=["empty", "a site's"])
+def test_home_that_was_open_to_others_is_closed_with_all_that_lies_in_it(tmp_path: Path, holds):
+    path = tmp_path / "site"
+    path.mkdir()
+    path.chmod(0o755)
+    for name in holds:
+        (path / name).write_text("secret")
+        (path / name).chmod(0o644)
+    Home.open(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    assert {stat.S_IMODE((path / name).stat().st_mode) for name in holds} <= {0o600}
+
+
+@pytest.mark.parametrize(
+    "mode", [0o755, 0o1777], ids=["a folder of somebody's", "a temporary folder"]
+)
+def test_open_folder_with_other_things_is_refused_and_left_as_it_is(tmp_path: Path, mode):
+    path = tmp_path / "shared"
+    path.mkdir()
+    (path / "thesis.tex").write_text("")
+    path.chmod(mode)
+    with pytest.raises(OperationsError, match=f"chmod 700 {path}"):
+        Home.open(path)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_home_of_another_user_is_refused(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("os.geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(OperationsError, match="another user"):
+        Home.open(tmp_path)
+
+
+def test_what_a_site_makes_is_for_its_user_alone(tmp_path: Path):
+    (tmp_path / "before").write_text("")
+    with private_files():
+        (tmp_path / "during").write_text("")
+        subprocess.run(["touch", tmp_path / "child"], check=True)
+    (tmp_path / "after").write_text("")
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert modes["during"] == modes["child"] == 0o600
+    assert modes["after"] == modes["before"]
+
+
+@pytest.mark.parametrize("command", [up, demo], ids=["up", "demo"])
+def test_site_is_run_with_private_files(tmp_path: Path, monkeypatch, command):
+    seen = []
+
+    def refuse() -> None:
+        (tmp_path / "made").write_text("")
+        seen.append(stat.S_IMODE((tmp_path / "made").stat().st_mode))
+        raise OperationsError("enough seen")
+
+    monkeypatch.delenv("ARENA_TRUST_BOTS", raising=False)
+    monkeypatch.setattr(command, "require_sandbox", refuse)
+    assert command.main([]) == 1
+    assert seen == [0o600]
 
 
 def test_file_in_the_place_of_a_home_is_said(tmp_path: Path):

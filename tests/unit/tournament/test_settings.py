@@ -63,6 +63,18 @@ def test_secret_key_is_made_once_for_the_owner_alone(tmp_path):
     assert load(tmp_path / "other")["SECRET_KEY"] != first
 
 
+def test_home_that_others_can_read_is_closed_or_refused(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir(mode=0o755)
+    load(home)
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "thesis.tex").write_text("")
+    shared.chmod(0o755)
+    assert "chmod 700" in load(shared, fails=True)
+
+
 def test_secret_key_that_is_none_is_refused(tmp_path):
     (tmp_path / "key").write_text("short")
     said = load(tmp_path, fails=True, ARENA_SECRET_KEY_FILE=str(tmp_path / "key"))
@@ -113,6 +125,7 @@ def test_admin_is_unfolds_unless_told_otherwise(tmp_path):
 def test_every_setting_is_documented_where_operators_look():
     source = (ROOT / "tournament" / "settings.py").read_text(encoding="utf-8")
     docstring, code = source.split('"""', 2)[1:]
+    code += (ROOT / "tournament" / "operations" / "home.py").read_text(encoding="utf-8")
     read = set(re.findall(r'"(ARENA_[A-Z_]+)"', code))
     pages = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
     assert read
