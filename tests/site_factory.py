@@ -115,27 +115,47 @@ def fill_site() -> Site:
     return Site(ann, bob, olga, root, bots, rejected, cup, table, waiting)
 
 
-_kept: list[tuple[Site, list[Model]]] = []
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A site that was made once, to be copied."""
+
+    site: Site
+    rows: list[Model]
+    base: dict[type[Model], list[object]]
+    """The keys of the rows that were there before; the site's rows refer to them."""
+
+
+_kept: _Kept | None = None
 
 
 def copy_site() -> Site:
     """The same site, made by the services once a process; from then on its rows are copied."""
-    if not _kept:
-        before = {_identity(row): _values(row) for row in _all_rows()}
-        site = fill_site()
-        rows = list(_all_rows())
-        changed = [row for row in rows if before.get(_identity(row), _values(row)) != _values(row)]
-        assert not changed, f"a copy would miss how these rows changed: {changed}"
-        _kept.append((site, [row for row in rows if _identity(row) not in before]))
-        return copy.deepcopy(site)
-    site, rows = _kept[0]
-    _insert(rows)
-    return copy.deepcopy(site)
+    global _kept  # noqa: PLW0603 - once a process is what this is about
+    if _kept is not None and all(_keys(model) == keys for model, keys in _kept.base.items()):
+        _insert(_kept.rows)
+    else:
+        _kept = _fill_and_keep()
+    return copy.deepcopy(_kept.site)
+
+
+def _fill_and_keep() -> _Kept:
+    before = {_identity(row): _values(row) for row in _all_rows()}
+    site = fill_site()
+    rows = list(_all_rows())
+    changed = [row for row in rows if before.get(_identity(row), _values(row)) != _values(row)]
+    assert not changed, f"a copy would miss how these rows changed: {changed}"
+    models = dict.fromkeys(model for model, _ in before)
+    base = {model: [pk for of, pk in before if of is model] for model in models}
+    return _Kept(site, [row for row in rows if _identity(row) not in before], base)
 
 
 def _all_rows() -> Iterator[Model]:
     for model in apps.get_models(include_auto_created=True):
         yield from model._base_manager.order_by("pk")
+
+
+def _keys(model: type[Model]) -> list[object]:
+    return list(model._base_manager.order_by("pk").values_list("pk", flat=True))
 
 
 def _identity(row: Model) -> tuple[type[Model], object]:
