@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -19,6 +20,7 @@ from typing import Protocol
 
 from engine.errors import InfrastructureError, SandboxUnavailableError
 from engine.sandbox import policy
+from engine.sandbox.memory import shown_files, wheel_in_memory
 from engine.sandbox.runtime import (
     BOT_FOLDER,
     CODE_FOLDER,
@@ -31,6 +33,7 @@ from engine.wire import Walls
 
 _UCRED = struct.Struct("3i")
 _NAME = "arena-bot"
+_UNPACKED_WHEEL = re.compile(r"[0-9a-f]{64}")
 _TRY_SECONDS = 60.0
 _PARTING_SECONDS = 2.0
 """How long bubblewrap may take to see that its child is dead."""
@@ -80,6 +83,8 @@ class BubblewrapLauncher:
 
     def launch(self, folder: str) -> Launched:
         """As `Launcher.launch` says."""
+        path = Path(folder).absolute()
+        outside = wheel_in_memory(path) if is_unpacked_wheel(path) else path
         with contextlib.ExitStack() as kept, contextlib.ExitStack() as passed_on:
             ours, theirs = open_channel(kept, passed_on)
             log_fd, traceback_fd = open_log("log", kept), open_log("traceback", kept)
@@ -87,7 +92,7 @@ class BubblewrapLauncher:
             command = bubblewrap_command(
                 find_bubblewrap(),
                 engine_fd,
-                (str(Path(folder).absolute()), BOT_FOLDER),
+                (str(outside), BOT_FOLDER),
                 f"from engine.sandbox.bot_host import live; "
                 f"live({theirs.fileno()}, {log_fd}, {traceback_fd})",
             )
@@ -95,6 +100,11 @@ class BubblewrapLauncher:
             kept.pop_all()
         walls = policy.walls((*readable_inside(), BOT_FOLDER))
         return Launched(Bubblewrap(process), ours, log_fd, traceback_fd, BOT_FOLDER, walls)
+
+
+def is_unpacked_wheel(folder: Path) -> bool:
+    """Whether it is one by its name, a hash: an author's own project is none."""
+    return _UNPACKED_WHEEL.fullmatch(folder.name) is not None
 
 
 def open_channel(
@@ -205,12 +215,14 @@ def readable_inside() -> tuple[str, ...]:
 
 
 def _mounts(runtime: Runtime) -> Iterator[str]:
-    for outside, inside in runtime.shown:
+    shown = shown_files(runtime)
+    for outside, inside in shown:
         yield from ("--ro-bind", outside, inside)
     for target, link in runtime.links:
         yield from ("--symlink", target, link)
-    for folder in runtime.hidden:
-        yield from ("--tmpfs", folder, "--remount-ro", folder)
+    if shown is runtime.shown:  # a copy has nothing to hide
+        for folder in runtime.hidden:
+            yield from ("--tmpfs", folder, "--remount-ro", folder)
 
 
 def interpreter_command(import_path: Sequence[str], program: str) -> list[str]:
@@ -370,6 +382,6 @@ def _try_bubblewrap(bubblewrap: str) -> str | None:
 
 __all__ = [
     "Bubblewrap", "BubblewrapLauncher", "Launched", "Launcher", "Process",
-    "bubblewrap_command", "find_bubblewrap", "interpreter_command", "open_channel", "open_engine",
+    "bubblewrap_command", "find_bubblewrap", "interpreter_command", "is_unpacked_wheel", "open_channel", "open_engine",
     "open_log", "parent_of", "readable_inside", "receive_hello", "spawn", "sweep_orphans",
 ]  # fmt: skip

@@ -140,7 +140,7 @@ def _probe_level(level: Level) -> ProbeReport:
         attempts=attempts,
         bubblewrap=bubblewrap,
         landlock_abi=landlock_abi(),
-        notes=_notes(),
+        notes=(*_notes(), *(_notes_on_memory() if level == "bubblewrap" else ())),
     )
 
 
@@ -149,7 +149,8 @@ def _try_walls(level: Level) -> tuple[Attempt, ...]:
     # Here, since agents are made only after this module has been asked.
     from engine.sandbox.agent import sandbox_factory
     from engine.sandbox.launcher import BubblewrapLauncher
-    from engine.sandbox.probe_bot.arena_probe import ATTEMPTS
+    from engine.sandbox.memory import wheel_in_memory
+    from engine.sandbox.probe_bot.arena_probe import ATTEMPTS, OTHER_FOLDER
     from engine.sandbox.zygote_launcher import ZygoteLauncher
 
     game = next(iter(GAMES.values()))
@@ -159,12 +160,15 @@ def _try_walls(level: Level) -> tuple[Attempt, ...]:
             zygotes = launcher = ZygoteLauncher(level)
             until.callback(zygotes.close)
         stage = Path(until.enter_context(tempfile.TemporaryDirectory(prefix="arena-probe-")))
+        probe = _stage_probe(stage)
+        if level == "bubblewrap":
+            wheel_in_memory(stage / OTHER_FOLDER)  # as a bot that has played before
         agent = sandbox_factory(launcher)(
             BotSource(
                 bot="probe",
                 version=None,
                 wheel=None,
-                folder=str(_stage_probe(stage)),
+                folder=str(probe),
                 entry_point="arena_probe",
             ),
             game=game.name,
@@ -201,7 +205,8 @@ def _weaknesses(reasons: Sequence[str]) -> tuple[str, ...]:
     """What lacks at level landlock, and why it is not the better one."""
     weakness = (
         "bots are held by Landlock, seccomp and limits alone: they have no namespaces of their own, can "
-        "see whether a file exists on this machine, and read packages that lie beside the interpreter"
+        "see whether a file exists on this machine, leave marks in the caches of its disks for another bot to "
+        "find, and read packages that lie beside the interpreter"
     )
     return (
         weakness,
@@ -228,6 +233,18 @@ def _notes_on_landlock() -> tuple[str, ...]:
         )
     else:
         return ()
+    return (note,)
+
+
+def _notes_on_memory() -> tuple[str, ...]:
+    from engine.sandbox.memory import memory_folder
+
+    if memory_folder() is not None:
+        return ()
+    note = (
+        "bots see files on a disk, whose caches one can leave marks in for another to find: have a tmpfs of "
+        "160 MB or more without noexec, and name it by ARENA_MEMORY (see docs/sandbox.md)"
+    )
     return (note,)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import re
 import select
 import socket
 import subprocess
@@ -31,6 +30,7 @@ from engine.sandbox.launcher import (
     bubblewrap_command,
     find_bubblewrap,
     interpreter_command,
+    is_unpacked_wheel,
     open_channel,
     open_engine,
     open_log,
@@ -38,12 +38,12 @@ from engine.sandbox.launcher import (
     receive_hello,
     spawn,
 )
+from engine.sandbox.memory import wheel_in_memory
 from engine.sandbox.policy import Level
 from engine.sandbox.runtime import BOT_FOLDER, WHEELS_FOLDER, find_runtime
 
 _MOST_ZYGOTES = 8
 """Of one thread. Bots of unpacked wheels share one; a folder elsewhere needs one of its own."""
-_UNPACKED_WHEEL = re.compile(r"[0-9a-f]{64}")
 _PARTING_SECONDS = 2.0
 """How long a killed process may take to be dead."""
 
@@ -124,7 +124,9 @@ class _Room:
 
 def _room_of(folder: str, level: Level) -> _Room:
     path = Path(folder).absolute()
-    is_wheel = _UNPACKED_WHEEL.fullmatch(path.name) is not None
+    is_wheel = is_unpacked_wheel(path)
+    if is_wheel and level == "bubblewrap":
+        path = wheel_in_memory(path)
     outside = path.parent if is_wheel else path
     try:
         found = outside.stat()

@@ -117,7 +117,17 @@ def test_answer_that_lies_ready_before_the_question_is_a_violation(tmp_path):
     assert answer == Failure(PROTOCOL, "sent a message before it was asked")
 
 
-@pytest.mark.parametrize("bot", ["well_behaved", "flood_log", "control_characters"])
+@pytest.mark.parametrize(
+    "bot",
+    [
+        "well_behaved",
+        "flood_log",
+        "control_characters",
+        # What these two gain, which is nothing, is told by test_sandbox_memory.
+        "remember_by_names",
+        "remember_by_pages",
+    ],
+)
 def test_bot_that_breaks_no_rule_gets_no_fault(tmp_path, bot):
     with nothing_left_behind():
         show = perform(make_agent(source_in(tmp_path, bot)))

@@ -1,0 +1,302 @@
+"""What bots see of the machine's files is a copy in memory, so that the kernel's caches tell nothing.
+
+On a disk a page that has been read is there faster the next time, and so is a name that has been looked
+up, even one that does not exist: a bot could leave such marks in one rotation and find them in the next.
+A file system in memory (tmpfs) has no page that is not there, and remembers no name in vain. Its copies
+are made by the worker, before a bot is near; bots can write nothing.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from engine.errors import InfrastructureError
+from engine.sandbox.runtime import Runtime, find_runtime
+
+PLACES = ("/dev/shm", f"/run/user/{os.getuid() if sys.platform != 'win32' else 0}", "/run", "/tmp")  # noqa: S108 - looked at, and used only if they are tmpfs
+"""Where a file system in memory is looked for, after the folder that ``ARENA_MEMORY`` names."""
+LEAST_BYTES = 160 * 1024 * 1024
+"""A smaller one is of no use: the interpreter and its library take about 50 MiB."""
+WHEELS_BYTES = 256 * 1024 * 1024
+"""Unpacked wheels that one process keeps in memory; at most a quarter of what there is."""
+_KEPT_WHEELS = 16
+"""So many that were used last are kept in any case: those of the match that is played."""
+
+_LEFT_OUT = {
+    "test", "tests", "idlelib", "idle_test", "lib2to3", "ensurepip", "tkinter", "turtledemo", "pydoc_data",
+    "site-packages", "dist-packages", "__phello__",
+}  # fmt: skip
+_LEFT_OUT_STARTS = ("config-", "_test", "_ctypes_test", "_tkinter", "_curses", "readline", "nis.", "ossaudiodev", "xx")  # fmt: skip
+"""Of the standard library: what is for developers or a screen, and would be 200 MB."""
+_LIST_LIBRARIES = """
+import ctypes, importlib, sys
+for name in {names!r}:
+    try:
+        importlib.import_module(name)
+    except Exception:
+        pass
+try:
+    ctypes.CDLL("libgcc_s.so.1")
+except OSError:
+    pass
+with open("/proc/self/maps") as maps:
+    print("\\n".join({{line.split(maxsplit=5)[5].strip() for line in maps if "/" in line}}))
+"""
+
+
+def shown_files(runtime: Runtime) -> tuple[tuple[str, str], ...]:
+    """As `Runtime.shown`, but of a copy in memory; the originals where there is no such place."""
+    place = memory_folder()
+    if place is None:
+        return runtime.shown
+    root = _copied_runtime(place)
+    return tuple((f"{root}{inside}", inside) for _, inside in runtime.shown)
+
+
+@cache
+def memory_folder() -> Path | None:
+    """Our own folder in a file system in memory from which programs may run; None if there is none."""
+    chosen = os.environ.get("ARENA_MEMORY")
+    for place in map(Path, (chosen,) if chosen else PLACES):
+        if not _is_memory(place):
+            continue
+        folder = place / f"domino-arena-{os.getuid()}"
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o755, exist_ok=True)
+            found = folder.lstat()
+            if found.st_uid == os.getuid() and folder.is_dir() and not folder.is_symlink():
+                folder.chmod(0o755)
+                return folder
+    return None
+
+
+def _is_memory(place: Path) -> bool:
+    """Whether it lies in a tmpfs that is large enough and lets programs run."""
+    try:
+        path = place.resolve(strict=True)
+        mounts = Path("/proc/self/mounts").read_text().splitlines()
+        size = os.statvfs(path)
+    except OSError:
+        return False
+    fields = [line.split() for line in mounts]
+    above = [field for field in fields if path.is_relative_to(field[1])]
+    if not above:
+        return False
+    _, _, kind, options, *_ = max(enumerate(above), key=lambda row: (len(row[1][1]), row[0]))[1]
+    is_large = size.f_blocks * size.f_frsize >= LEAST_BYTES
+    return kind == "tmpfs" and "noexec" not in options.split(",") and is_large
+
+
+@cache
+def _copied_runtime(place: Path) -> Path:
+    """A tree that holds, under their paths inside, all files of the runtime that a bot can need."""
+    runtime = find_runtime()
+    root = place / f"runtime-{_mark_of(runtime)}"
+    if root.is_dir():
+        return root
+    try:
+        with tempfile.TemporaryDirectory(dir=place, prefix="making-") as scratch:
+            tree = Path(scratch) / "tree"
+            for outside, inside in _runtime_files(runtime):
+                _copy(outside, Path(f"{tree}{inside}"))
+            for _, inside in runtime.shown:
+                if not Path(f"{tree}{inside}").exists():
+                    Path(f"{tree}{inside}").mkdir(parents=True)
+            with contextlib.suppress(OSError):  # another worker was faster
+                tree.rename(root)
+    except OSError as error:
+        raise InfrastructureError(
+            f"the runtime of bots cannot be copied to {place}: {error}"
+        ) from error
+    return root
+
+
+def _mark_of(runtime: Runtime) -> str:
+    """Another one as soon as the interpreter, its library, a package or a shared library is changed."""
+    mark = hashlib.sha256(sys.version.encode())
+    for path in (*(outside for outside, _ in runtime.shown), *runtime.import_path, __file__):
+        with contextlib.suppress(OSError):
+            found = Path(path).stat()
+            mark.update(repr((path, found.st_size, found.st_mtime_ns, found.st_ino)).encode())
+    return mark.hexdigest()[:32]
+
+
+def _runtime_files(runtime: Runtime) -> Iterator[tuple[Path, str]]:
+    """Each file or link that bots can need, outside, and its path inside."""
+    library = [Path(path) for path in runtime.import_path[2:]]
+    for folder in library:
+        for path in _files_below(folder):
+            yield path, str(path)
+    for outside, inside in runtime.shown:
+        path = Path(outside)
+        if path.is_file():
+            yield path, inside
+        elif outside != inside:  # a package
+            for file in _files_below(path):
+                yield file, f"{inside}/{file.relative_to(path)}"
+    folders = [Path(outside) for outside, inside in runtime.shown if outside == inside]
+    for path in _shared_libraries(runtime):
+        if any(path.is_relative_to(folder) for folder in folders if folder.is_dir()):
+            yield path, str(path)
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if path.name in _LEFT_OUT or path.name.startswith(_LEFT_OUT_STARTS):
+            continue
+        if path.is_dir():
+            yield from _files_below(path)
+        elif ".opt-" not in path.name:
+            yield path
+
+
+def _shared_libraries(runtime: Runtime) -> list[Path]:
+    """Those that the interpreter and all its modules have in use, with the links that lead to them."""
+    dynload = Path(runtime.import_path[-1])
+    names = sorted({path.name.partition(".")[0] for path in _files_below(dynload)})
+    path = [*runtime.import_path[2:], *runtime.package_folders]
+    program = f"import sys; sys.path[:] = {path!r}" + _LIST_LIBRARIES.format(
+        names=[*names, "msgspec"]
+    )
+    done = subprocess.run(
+        [runtime.interpreter, "-s", "-P", "-S", "-B", "-c", program],
+        check=True, capture_output=True, text=True, env={"PYTHONHASHSEED": "0"}, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    files = {Path(line) for line in done.stdout.splitlines()}
+    beside = {*(file.parent for file in files), *map(Path, ("/usr/lib64", "/lib64", "/usr/lib"))}
+    links = [
+        link
+        for folder in beside
+        if folder.is_dir()
+        for link in folder.iterdir()
+        if link.is_symlink() and link.resolve() in files
+    ]
+    return sorted({*files, *links})
+
+
+def _copy(outside: Path, inside: Path) -> None:
+    inside.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(outside, inside, follow_symlinks=False)
+
+
+# Unpacked wheels
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    original: tuple[int, int]
+    """Inode and date of the folder that was copied: one that was damaged is made anew."""
+    size: int
+
+
+def _copy_folder(unpacked: Path, target: Path) -> int:
+    """Copy it, and say how many bytes it has."""
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(unpacked, target, symlinks=True)
+    return sum(path.lstat().st_size for path in target.rglob("*"))
+
+
+class _Wheels:
+    """The unpacked wheels that this process has copied, the last used last."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._copies: dict[str, _Copy] = {}
+        room = os.statvfs(folder)
+        self._most = min(WHEELS_BYTES, room.f_blocks * room.f_frsize // 4)
+
+    def hold(self, unpacked: Path) -> Path:
+        """The copy of an unpacked wheel. Raises InfrastructureError if there is none, or no room."""
+        with self._lock:
+            target = self.folder / unpacked.name
+            try:
+                found = unpacked.stat()
+                held = self._copies.pop(unpacked.name, None)
+                if held is None or held.original != (found.st_ino, found.st_mtime_ns):
+                    self._make_room()
+                    held = _Copy((found.st_ino, found.st_mtime_ns), _copy_folder(unpacked, target))
+            except (OSError, shutil.Error) as error:
+                raise InfrastructureError(
+                    f"a bot's files cannot be copied to memory: {error}"
+                ) from error
+            self._copies[unpacked.name] = held
+            return target
+
+    def _make_room(self) -> None:
+        while (
+            len(self._copies) > _KEPT_WHEELS
+            and sum(copy.size for copy in self._copies.values()) > self._most
+        ):
+            oldest = next(iter(self._copies))
+            del self._copies[oldest]
+            shutil.rmtree(self.folder / oldest)
+
+    def remove(self) -> None:
+        """Forget all, if it is this process's own."""
+        if self._pid == os.getpid():
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+_wheels: dict[int, _Wheels] = {}
+"""Of this process, by its pid: a fork makes its own."""
+_wheels_lock = threading.Lock()
+
+
+def wheel_in_memory(unpacked: Path) -> Path:
+    """A copy in memory of an unpacked wheel; itself where there is no memory to copy it to."""
+    place = memory_folder()
+    if place is None:
+        return unpacked
+    with _wheels_lock:
+        wheels = _wheels.get(os.getpid())
+        if wheels is None:
+            _wheels.clear()
+            _wheels[os.getpid()] = wheels = _own_wheels(place)
+    return wheels.hold(unpacked)
+
+
+def _own_wheels(place: Path) -> _Wheels:
+    _sweep(place.glob(f"wheels-{_pid_namespace()}-*"))
+    folder = place / f"wheels-{_pid_namespace()}-{os.getpid()}-{_start_time(os.getpid())}"
+    folder.mkdir(exist_ok=True)
+    wheels = _Wheels(folder)
+    atexit.register(wheels.remove)
+    return wheels
+
+
+def _sweep(folders: Iterable[Path]) -> None:
+    """Remove what processes left that have ended."""
+    for folder in folders:
+        _, _, pid, began = folder.name.split("-")
+        if _start_time(int(pid)) != began:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _pid_namespace() -> int:
+    """Whose pids we count in: another container may share the memory, but not the pids."""
+    return Path("/proc/self/ns/pid").stat().st_ino
+
+
+def _start_time(pid: int) -> str | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return stat.rpartition(")")[2].split()[19]
+
+
+__all__ = ["memory_folder", "shown_files", "wheel_in_memory"]

@@ -1,0 +1,175 @@
+"""A bot that remembers gains nothing: what it sees lies in memory, where the kernel's caches tell nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engine.errors import InfrastructureError
+from engine.record import BoardsContest, BotRef, DealSource, EntrantRef, make_spec
+from engine.runner import run_match
+from engine.sandbox import memory, probe
+from engine.sandbox.runtime import find_runtime
+from engine.sdk.timecontrol import time_control
+from engine.shuffle import local_prk
+from engine.wheels import pack_module, pack_project, wheel_source
+from tests.hostile.stage import HERE, make_agent, perform
+
+pytestmark = pytest.mark.sandbox
+
+PROJECT = """
+[project]
+name = "{bot}"
+version = "1.0"
+[project.entry-points."domino_arena.bots"]
+{bot} = "{bot}"
+"""
+
+
+def with_marks(tmp_path: Path, bot: str, *, looks: bool):
+    """The bot as a wheel, with files that can be marks; one that does not look is its own control."""
+    project = tmp_path / f"{bot}-{looks}"
+    package = project / bot
+    package.mkdir(parents=True)
+    (project / "pyproject.toml").write_text(PROJECT.format(bot=bot))
+    source = (HERE / f"{bot}.py").read_text().replace("LOOKS = True", f"LOOKS = {looks}")
+    (package / "__init__.py").write_text(source)
+    for number in range(3 * 16):
+        (package / f"mark-{number // 16}-{number % 16}.txt").write_bytes(os.urandom(4096))
+    unpacked = wheel_source(pack_project(project), tmp_path / "cache")
+    os.sync()  # what has not been written yet cannot be dropped
+    return unpacked
+
+
+def actions_of(source):
+    """Every action of a match of the bot with itself, played from both sides."""
+    entrants = [EntrantRef(name, (BotRef(source.bot, None, None),)) for name in "ab"]
+    spec = make_spec(
+        game="eighty",
+        entrants=entrants,
+        contest=BoardsContest(boards=3),
+        time_control=time_control("standard"),
+        deals=DealSource(prk=local_prk("memory"), tournament_id="local", reveal=True),
+    )
+    record = run_match(spec, [(source,), (source,)]).record
+    assert record.outcome.faults == ()
+    return [deal.actions for game in record.games for deal in game.deals]
+
+
+@pytest.mark.parametrize("bot", ["remember_by_names", "remember_by_pages"])
+def test_bot_that_looks_for_marks_plays_as_one_that_does_not(tmp_path, bot):
+    looking = actions_of(with_marks(tmp_path, bot, looks=True))
+    assert looking == actions_of(with_marks(tmp_path, bot, looks=False))
+
+
+def test_nothing_that_a_bot_sees_lies_on_a_disk(tmp_path):
+    module = tmp_path / "seer.py"
+    module.write_text(
+        "import os\n"
+        "from engine.sdk import Strategy, hookimpl\n"
+        "class Seer(Strategy):\n"
+        "    def act(self, observation):\n"
+        "        places = ['/', '/usr/lib', '/arena', os.__file__, __file__, '/etc/ld.so.cache']\n"
+        "        print(*[os.stat(place).st_dev for place in places])\n"
+        "        return observation.legal[0]\n"
+        "@hookimpl\n"
+        "def make_strategy(game, ruleset, players):\n"
+        "    return Seer()\n"
+    )
+    source = wheel_source(pack_module(module, bot="seer", version="1.0"), tmp_path / "cache")
+    log = perform(make_agent(source), questions=1).log
+    devices = {int(word) for word in log.text.split("\n")[1].split()}
+    disks = {Path(path).stat().st_dev for path in ("/usr/lib", os.__file__, source.folder)}
+    assert len(devices) > 1
+    assert not devices & disks
+
+
+def test_copied_runtime_has_what_bots_import_and_no_more_than_is_needed():
+    runtime = find_runtime()
+    copy = memory._copied_runtime(memory.memory_folder())
+    library = Path(f"{copy}{runtime.import_path[2]}")
+    assert (library / "json" / "__init__.py").is_file()
+    assert not (library / "site-packages").exists()
+    assert not (library / "test").exists()
+    assert all(Path(outside).is_relative_to(copy) for outside, _ in memory.shown_files(runtime))
+    assert all(Path(outside).exists() for outside, _ in memory.shown_files(runtime))
+
+
+@pytest.fixture
+def wheels(tmp_path):
+    """Room for wheels of a process, in a folder of ours."""
+    folder = tmp_path / "room"
+    folder.mkdir()
+    return memory._Wheels(folder)
+
+
+def make_folder(tmp_path, name, size=10):
+    folder = tmp_path / "unpacked" / name
+    folder.mkdir(parents=True)
+    (folder / "bot.py").write_bytes(b"#" * size)
+    return folder
+
+
+def test_wheel_made_anew_is_copied_anew(tmp_path, wheels):
+    folder = make_folder(tmp_path, "w", 10)
+    copy = wheels.hold(folder)
+    shutil.rmtree(folder)
+    make_folder(tmp_path, "w", 20)
+    assert wheels.hold(folder) == copy
+    assert (copy / "bot.py").stat().st_size == 20
+
+
+def test_wheels_used_longest_ago_leave_first_and_those_of_a_match_stay(tmp_path, wheels):
+    wheels._most = 100
+    folders = [make_folder(tmp_path, f"w{number}", 50) for number in range(20)]
+    for folder in folders:
+        wheels.hold(folder)
+        wheels.hold(folders[0])
+    kept = {path.name for path in wheels.folder.iterdir()}
+    assert "w0" in kept
+    assert "w1" not in kept
+    assert {f"w{number}" for number in range(5, 20)} <= kept
+
+
+def test_lost_folder_is_our_failure(tmp_path, wheels):
+    with pytest.raises(InfrastructureError, match="cannot be copied to memory"):
+        wheels.hold(tmp_path / "nowhere")
+
+
+def test_folders_of_ended_processes_are_swept(tmp_path):
+    own = memory._start_time(os.getpid())
+    ended, living = tmp_path / "wheels-7-1-0", tmp_path / f"wheels-7-{os.getpid()}-{own}"
+    ended.mkdir()
+    living.mkdir()
+    memory._sweep(tmp_path.glob("wheels-*"))
+    assert list(tmp_path.iterdir()) == [living]
+
+
+@pytest.mark.parametrize(
+    ("mount", "is_memory"),
+    [
+        ("tmpfs {} tmpfs rw 0 0", True),
+        ("tmpfs {} tmpfs rw,noexec 0 0", False),  # no program could run from there
+        ("disk {} ext4 rw 0 0", False),
+    ],
+)
+def test_memory_is_a_tmpfs_from_which_programs_run(tmp_path, monkeypatch, mount, is_memory):
+    real = Path.read_text
+    monkeypatch.setattr(
+        Path,
+        "read_text",
+        lambda path, *args, **named: (
+            f"disk / ext4 rw 0 0\n{mount.format(tmp_path)}\n"
+            if str(path) == "/proc/self/mounts"
+            else real(path, *args, **named)
+        ),
+    )
+    assert memory._is_memory(tmp_path) is is_memory
+
+
+def test_doctor_is_told_where_there_is_no_memory_to_show(monkeypatch):
+    monkeypatch.setattr(memory, "memory_folder", lambda: None)
+    assert "ARENA_MEMORY" in "".join(probe._notes_on_memory())
