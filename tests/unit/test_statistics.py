@@ -143,7 +143,7 @@ def test_bounds_are_those_of_five_per_cent():
 
 def test_sequential_test_seldom_prefers_a_difference_that_is_not_there():
     generator = random.Random(11)
-    test = SequentialTest(elo0=0, elo1=60)
+    test = SequentialTest(elo0=0, elo1=100)
     mistakes = 0
     for _ in range(150):
         counts = [0] * 5
