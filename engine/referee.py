@@ -387,6 +387,9 @@ class _Referee:
             if self.first is not None:
                 first = (self.first + len(entry.deals)) % self.game.seats(self.entrants)
         self.deals_begun += 1
+        if spec.given:
+            board, shown = spec.given[number].board, spec.given[number].key
+            return board, write_board(board, number=number, key=shown)
         key = deal_key(spec.deals.prk, spec.game, spec.deals.tournament_id, spec.match_key, number)
         board = deal_board(self.game, spec.ruleset, self.entrants, key, first=first)
         if self.first is None:

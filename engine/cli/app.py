@@ -47,8 +47,8 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Answer with one JSON o
 def play(
     bots: BotsArgument,
     game: Annotated[
-        str, typer.Option(metavar="GAME", help="eighty or podkidnoe.", show_default=False)
-    ],
+        str | None, typer.Option(metavar="GAME", help="eighty or podkidnoe.", show_default=False)
+    ] = None,
     boards: Annotated[
         int | None,
         typer.Option(
@@ -57,6 +57,12 @@ def play(
     ] = None,
     best_of: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Whole games instead of boards.")
+    ] = None,
+    deals_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RECORD", help="Play the deals of this match again, by its rules, and compare."
+        ),
     ] = None,
     seed: Annotated[
         str | None,
@@ -67,8 +73,11 @@ def play(
         typer.Option(metavar="OPTION=VALUE", help="An option of the game; may be repeated."),
     ] = None,
     time_control: Annotated[
-        str, typer.Option(metavar="NAME", help="How long bots may think: fast, standard or long.")
-    ] = "standard",
+        str | None,
+        typer.Option(
+            metavar="NAME", help="How long bots may think: fast, standard or long. [standard]"
+        ),
+    ] = None,
     records: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the match record into this folder.")
     ] = None,
@@ -94,6 +103,7 @@ def play(
             game=game,
             boards=boards,
             best_of=best_of,
+            deals_from=deals_from,
             seed=seed,
             rules=rule or (),
             time_control=time_control,

@@ -14,10 +14,19 @@ import msgspec
 from engine.cli.contestants import find_bot, name_entrants, seat_entrants
 from engine.cli.exits import ExitCode
 from engine.cli.files import write_file
-from engine.cli.output import print_json, progress
+from engine.cli.known_deals import (
+    Changes,
+    KnownDeals,
+    check_bots,
+    find_changes,
+    limits_of,
+    print_changes,
+    read_deals,
+)
+from engine.cli.output import note, print_json, progress
 from engine.cli.results import describe_match, print_match
 from engine.errors import ContestError, SandboxUnavailableError, UsageError
-from engine.games import get_game
+from engine.games import GAMES, get_game
 from engine.games.base import Game
 from engine.outcome import Termination
 from engine.record import (
@@ -31,6 +40,7 @@ from engine.record import (
 )
 from engine.referee import PlayedMatch
 from engine.runner import run_match
+from engine.sdk.timecontrol import TimeControl
 from engine.sdk.timecontrol import time_control as find_time_control
 from engine.shuffle import local_prk
 
@@ -44,6 +54,8 @@ class LocalMatch(msgspec.Struct, frozen=True, kw_only=True):
     seed: str
     seconds: float
     is_sandboxed: bool
+    changes: Changes | None = None
+    """Against the match whose deals were played, if they were known ones."""
     records: tuple[Path, ...] = ()
     """Where its record was written."""
     logs: tuple[Path, ...] = ()
@@ -53,19 +65,26 @@ class LocalMatch(msgspec.Struct, frozen=True, kw_only=True):
 def run(
     bots: Sequence[str],
     *,
-    game: str,
+    game: str | None,
     boards: int | None,
     best_of: int | None,
+    deals_from: Path | None,
     seed: str | None,
     rules: Sequence[str],
-    time_control: str,
+    time_control: str | None,
     records: Path | None,
     logs: Path | None,
     trusted: bool,
     as_json: bool,
 ) -> ExitCode:
     """Play and tell the result; NOT_GOOD if a bot's fault ended the match. Raises ArenaError."""
-    contest = choose_contest(boards, best_of)
+    known = None if deals_from is None else read_deals(deals_from)
+    if known is not None:
+        _refuse_beside_deals(known, game, boards, best_of, rules)
+        for line in limits_of(known):
+            note(line)
+    game = _choose_game(game, known)
+    contest = choose_contest(boards, best_of) if known is None else known.contest
     seed = secrets.token_hex(8) if seed is None else seed
     with progress(" - ".join(bots), most_games(game, contest, len(bots)), quiet=as_json) as show:
         match = play_locally(
@@ -76,6 +95,7 @@ def run(
             options=parse_rules(rules),
             time_control=time_control,
             trusted=trusted,
+            known=known,
             show=show,
         )
     if records is not None:
@@ -83,9 +103,11 @@ def run(
     if logs is not None:
         match = msgspec.structs.replace(match, logs=tuple(write_logs(match, logs)))
     if as_json:
-        print_json(describe_match(match))
+        print_json({**describe_match(match), "changes": match.changes})
     else:
         print_match(match)
+        if known is not None and match.changes is not None:
+            print_changes(known, match.played.record, match.changes)
     is_completed = match.played.record.outcome.termination is Termination.COMPLETED
     return ExitCode.OK if is_completed else ExitCode.NOT_GOOD
 
@@ -97,16 +119,22 @@ def play_locally(
     contest: Contest,
     seed: str,
     options: Mapping[str, object] | None = None,
-    time_control: str = "standard",
+    time_control: str | None = None,
     trusted: bool = False,
+    known: KnownDeals | None = None,
     show: Callable[[int], None] = lambda _done: None,
 ) -> LocalMatch:
     """Play one match of `bots`, each named as on the command line; the seed text decides the deals.
 
-    `trusted` bots play in this process, all others in the sandbox. `show` is told how many games are
-    finished. Raises UsageError, SandboxUnavailableError or InfrastructureError.
+    `trusted` bots play in this process, all others in the sandbox. `known` deals are played by the rules
+    and, unless another is named, under the time control of their record; then the seed decides only the
+    bots' own random seeds. `show` is told how many games are finished. Raises UsageError,
+    SandboxUnavailableError or InfrastructureError.
     """
     rules = get_game(game)
+    if known is not None:
+        check_bots(known, len(bots))
+        options = known.record.ruleset
     _check_count(rules, len(bots))
     rules.make_ruleset(options)
     began = time.monotonic()
@@ -117,17 +145,55 @@ def play_locally(
             game=game,
             entrants=name_entrants(sources),
             contest=contest,
-            time_control=find_time_control(time_control),
+            time_control=_choose_time_control(time_control, known),
             deals=DealSource(prk=local_prk(seed), tournament_id="local", reveal=True),
             options=options,
+            match_key="M1" if known is None else known.record.match_key,
+            given=() if known is None else known.given,
         )
         try:
             played = run_match(spec, sources, trusted=trusted, progress=show)
         except SandboxUnavailableError as error:
             hint = "bots that you trust can play without one: add --trusted"
             raise SandboxUnavailableError((*error.reasons, hint)) from error
-    seconds = time.monotonic() - began
-    return LocalMatch(played=played, seed=seed, seconds=seconds, is_sandboxed=not trusted)
+    return LocalMatch(
+        played=played,
+        seed=seed,
+        seconds=time.monotonic() - began,
+        is_sandboxed=not trusted,
+        changes=None if known is None else find_changes(known, played.record),
+    )
+
+
+def _choose_time_control(name: str | None, known: KnownDeals | None) -> TimeControl:
+    if name is None and known is not None:
+        return known.record.time_control
+    return find_time_control(name or "standard")
+
+
+def _choose_game(game: str | None, known: KnownDeals | None) -> str:
+    if known is not None:
+        return known.record.game
+    if game is None:
+        raise UsageError(f"say which game: --game {' or --game '.join(sorted(GAMES))}")
+    return game
+
+
+def _refuse_beside_deals(
+    known: KnownDeals,
+    game: str | None,
+    boards: int | None,
+    best_of: int | None,
+    rules: Sequence[str],
+) -> None:
+    """Raise UsageError for an option that says what the record says already."""
+    if game is not None and game != known.record.game:
+        raise UsageError(f"{known.file} is a match of {known.record.game}; leave --game out")
+    given = {"--boards": boards is not None, "--best-of": best_of is not None, "--rule": rules}
+    for option in (name for name, is_given in given.items() if is_given):
+        raise UsageError(
+            f"{option} cannot be given with --deals-from: the record says it; leave it out"
+        )
 
 
 def choose_contest(boards: int | None, best_of: int | None) -> Contest:

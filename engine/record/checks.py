@@ -14,6 +14,7 @@ from engine.record.values import (
     Contest,
     DealSource,
     EntrantRef,
+    GivenDeal,
     MatchSpec,
 )
 from engine.sdk.timecontrol import TIME_CONTROLS, TimeControl
@@ -42,8 +43,11 @@ def make_spec(
     deals: DealSource,
     options: Mapping[str, object] | None = None,
     match_key: str = "M1",
+    given: Sequence[GivenDeal] = (),
 ) -> MatchSpec:
     """A checked MatchSpec; `options` are those of the ruleset that differ from the defaults.
+
+    `given`: the deals of a boards match, extra boards too, if they are not to be drawn.
 
     Raises UsageError (unknown game), RulesetError or ContestError, saying what to change.
     """
@@ -55,6 +59,7 @@ def make_spec(
         time_control=time_control,
         entrants=tuple(entrants),
         deals=deals,
+        given=tuple(given),
     )
     check_spec(spec)
     return spec
@@ -71,6 +76,23 @@ def check_spec(spec: MatchSpec) -> None:
         game, spec.match_key, spec.contest, spec.time_control, spec.entrants
     ):
         raise ContestError(f"{place}: {message}")
+    if spec.given:
+        _check_given(game, spec)
+
+
+def _check_given(game: Game, spec: MatchSpec) -> None:
+    contest, seats = spec.contest, game.seats(len(spec.entrants))
+    if not isinstance(contest, BoardsContest):
+        raise ContestError("given deals: whole games draw theirs; give the deals of boards")
+    wanted = contest.boards + contest.extra_boards
+    if len(spec.given) != wanted:
+        raise ContestError(
+            f"given deals: {len(spec.given)} for {wanted} boards, extra ones included"
+        )
+    for number, deal in enumerate(spec.given):
+        if len(deal.board.hands) != seats:
+            hands = len(deal.board.hands)
+            raise ContestError(f"given deals: board {number} has {hands} hands for {seats} seats")
 
 
 def complaints(

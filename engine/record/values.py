@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from engine.games.base import Board
 from engine.outcome import Outcome
 from engine.sdk.timecontrol import TimeControl
 
@@ -60,6 +61,13 @@ class DealSource(msgspec.Struct, frozen=True):
     """Whether deal keys are written into the record now (local matches), or only once the secret is out."""
 
 
+class GivenDeal(msgspec.Struct, frozen=True):
+    """A deal that is known beforehand, with its key if that may be told."""
+
+    board: Board
+    key: bytes | None
+
+
 class MatchSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that decides a match, but for what its bots do."""
 
@@ -70,6 +78,8 @@ class MatchSpec(msgspec.Struct, frozen=True, kw_only=True):
     time_control: TimeControl
     entrants: tuple[EntrantRef, ...]
     deals: DealSource
+    given: tuple[GivenDeal, ...] = ()
+    """By board, the deals to play instead of those of `deals`, which then decides the bots' seeds alone."""
 
 
 class DealRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):

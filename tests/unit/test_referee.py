@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,14 @@ from hypothesis import strategies as st
 from engine.agents import AgentLog, Declined, Failure, Limits, Reply
 from engine.errors import ContestError, InfrastructureError
 from engine.outcome import Termination
-from engine.record import BoardsContest, GamesContest, encode_record, replay
+from engine.record import (
+    BoardsContest,
+    DealSource,
+    GamesContest,
+    GivenDeal,
+    encode_record,
+    replay,
+)
 from engine.referee import play_match
 from engine.sdk.timecontrol import TimeControl
 from engine.shuffle import bot_seed, local_prk
@@ -435,3 +443,39 @@ def test_the_record_is_plain_json_with_integers_only():
 
     kinds = {type(value) for value in scalars(json.loads(encode_record(match.record)))}
     assert kinds <= {int, str, bool, type(None)}
+
+
+def test_given_deals_are_played_instead_of_drawn_ones():
+    drawn, _ = play(spec_of(contest=BoardsContest(2)))
+    boards = [deal.board for deal in replay(drawn.record).deals[::2]]
+    other = DealSource(local_prk("another"), "local", reveal=True)
+    spec = msgspec.structs.replace(
+        spec_of(contest=BoardsContest(2), deals=other),
+        given=tuple(GivenDeal(board, None) for board in boards),
+    )
+    found, _ = play(spec)
+    assert [g.deals[0].hands for g in found.record.games] == [
+        g.deals[0].hands for g in drawn.record.games
+    ]
+    assert {g.deals[0].key for g in found.record.games} == {None}
+    replay(found.record)
+
+
+@pytest.mark.parametrize(
+    ("contest", "says"),
+    [
+        (GamesContest(1), "whole games draw theirs"),
+        (BoardsContest(1, extra_boards=1), "1 for 2 boards"),
+    ],
+)
+def test_given_deals_must_fit_the_contest(contest, says):
+    known = (GivenDeal(replay(play(spec_of())[0].record).deals[0].board, None),)
+    with pytest.raises(ContestError, match=says):
+        play(msgspec.structs.replace(spec_of(contest=contest), given=known))
+
+
+def test_given_deals_must_fit_the_table():
+    three = play(spec_of("podkidnoe", entrants=3))[0].record
+    known = (GivenDeal(replay(three).deals[0].board, None),)
+    with pytest.raises(ContestError, match="3 hands for 2 seats"):
+        play(msgspec.structs.replace(spec_of("podkidnoe"), given=known))

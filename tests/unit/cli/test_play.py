@@ -28,6 +28,7 @@ OPTION_VALUES = [
 ]
 EMPTY_HAND_TOP_UP = ["--rule", "empty_hand=top_up"]
 KEYS = {
+    "changes",
     "contest",
     "digest",
     "elo",
