@@ -99,10 +99,6 @@ class Started:
                 continue
         return found
 
-    def find(self, part: str) -> int | None:
-        """The first process with `part` in its command line."""
-        return next((pid for pid, line in sorted(self.processes().items()) if part in line), None)
-
     def end(self) -> None:
         """Leave nothing behind, whatever the test came to."""
         for pid in self.processes():
@@ -228,6 +224,7 @@ class Site:
     """`up` in a home of its own, on a free port."""
 
     def __init__(self, folder: Path, home: Path) -> None:
+        self.home = home
         self.started = Started(folder, "up", "--listen", "127.0.0.1:0", "--home", str(home))
 
     def wait_until_up(self) -> str:
@@ -236,6 +233,16 @@ class Site:
             return URL.search(self.started.said)
 
         return wait_for(find_url).group(1)
+
+    def parts(self) -> dict[int, str]:
+        """The command lines of the processes that it started itself and that live, by process id."""
+        pid = self.started.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return {pid: line for pid, line in self.started.processes().items() if str(pid) in children}
+
+    def find(self, part: str) -> int | None:
+        """Of these, the one with `part` in its command line."""
+        return next((pid for pid, line in self.parts().items() if part in line), None)
 
     def get(self, path: str) -> tuple[int, str]:
         connection = http.client.HTTPConnection(
@@ -249,13 +256,14 @@ class Site:
             connection.close()
 
 
-@pytest.fixture
-def start_site(tmp_path: Path):
-    """Starts sites in one home."""
-    sites = []
+@pytest.fixture(scope="module")
+def start_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Site]]:
+    """Starts sites in one home; what is still running after the last test is ended."""
+    folder = tmp_path_factory.mktemp("site")
+    sites: list[Site] = []
 
     def start() -> Site:
-        sites.append(Site(tmp_path, tmp_path / "home"))
+        sites.append(Site(folder, folder / "home"))
         return sites[-1]
 
     yield start
@@ -263,46 +271,77 @@ def start_site(tmp_path: Path):
         site.started.end()
 
 
-def test_site_starts_with_an_operator_bots_and_cups_and_stops_when_asked(
-    start_site, tmp_path: Path
-):
+# A start takes seconds: one site lives through the tests that follow, in this order.
+
+
+@pytest.fixture(scope="module")
+def first(start_site) -> Site:
+    """A site in a fresh home."""
     site = start_site()
-    assert site.get("/healthz")[0] == 200
-    status, page = site.get("/tournaments/")
+    site.wait_until_up()
+    return site
+
+
+@pytest.fixture(scope="module")
+def interrupted(first: Site) -> Site:
+    """That site after a Ctrl-C."""
+    first.started.process.send_signal(signal.SIGINT)
+    first.started.finish()
+    return first
+
+
+@pytest.fixture(scope="module")
+def again(interrupted: Site, start_site) -> Site:
+    """A second start in the same home."""
+    site = start_site()
+    site.wait_until_up()
+    return site
+
+
+def test_site_starts_with_an_operator_bots_and_cups(first: Site):
+    assert first.get("/healthz")[0] == 200
+    status, page = first.get("/tournaments/")
     assert status == 200
     assert "Eighty Cup" in page
-    assert "as admin with the password " in site.started.said
+    assert "as admin with the password " in first.started.said
 
+
+def test_home_holds_one_site_at_a_time(first: Site, start_site):
     second = start_site()
     second.started.finish()
     assert second.started.process.returncode == 1
     assert "already runs in" in second.started.said
+    assert first.get("/healthz")[0] == 200
 
-    site.started.process.send_signal(signal.SIGINT)
-    site.started.finish()
-    assert site.started.process.returncode == 0
-    assert site.started.processes() == {}
-    assert not (tmp_path / "home" / "broker-socket").exists()
 
-    again = start_site()
-    again.wait_until_up()
+def test_interrupted_site_ends_in_order_with_all_it_started(interrupted: Site):
+    assert interrupted.started.process.returncode == 0
+    assert interrupted.started.processes() == {}
+    assert not (interrupted.home / "broker-socket").exists()
+
+
+def test_site_that_starts_again_gives_no_new_password(again: Site):
     assert "with the password" not in again.started.said
     assert "changepassword admin" in again.started.said
+
+
+@pytest.mark.parametrize(
+    "part", ["valkey-server", "-m gunicorn", "--pool solo", "--pool prefork", " beat "]
+)
+def test_killed_part_of_a_site_comes_back_and_the_others_go_on(again: Site, part: str):
+    killed = wait_for(lambda: again.find(part))
+    others = again.parts().keys() - {killed}
+    os.kill(killed, signal.SIGKILL)
+    wait_for(lambda: again.find(part) not in (None, killed))
+    assert others < again.parts().keys()
+    assert wait_for(lambda: again.get("/healthz")[0] == 200)
+
+
+def test_site_that_is_asked_to_end_does(again: Site):
     again.started.process.send_signal(signal.SIGTERM)
     again.started.finish()
     assert again.started.process.returncode == 0
-
-
-def test_killed_part_of_a_site_comes_back_and_the_others_go_on(start_site):
-    site = start_site()
-    site.wait_until_up()
-    for part in ("valkey-server", "-m gunicorn", "--pool solo", "--pool prefork", " beat "):
-        killed = wait_for(lambda part=part: site.started.find(part))
-        os.kill(killed, signal.SIGKILL)
-        wait_for(
-            lambda part=part, killed=killed: (found := site.started.find(part)) and found != killed
-        )
-    assert site.get("/healthz")[0] == 200
+    assert again.started.processes() == {}
 
 
 def test_nothing_outlives_a_killed_site(start_site):
