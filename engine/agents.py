@@ -8,24 +8,33 @@ implementation of the port is `engine.sandbox.agent`, the only one that may play
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import re
+import signal
 import sys
+import threading
 import time
-import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
 import msgspec
-import pluggy
 
 from engine.errors import PluginError
-from engine.outcome import Termination, clean_detail
+from engine.outcome import Termination
 from engine.plugins import BotSource
-from engine.sdk import PROJECT, Action, GameInfo, Strategy, hookspecs
+from engine.sdk import GameInfo, Strategy
+from engine.sdk.loading import (
+    TRACEBACK_BYTES,
+    IllegalChoice,
+    NoAction,
+    choose,
+    describe_crash,
+    make_strategy,
+    new_manager,
+    type_name,
+)
 from engine.sdk.timecontrol import TimeControl
 
 __all__ = [
@@ -40,9 +49,13 @@ __all__ = [
     "Reply",
     "in_process_factory",
     "never",
+    "spell_out",
     "spell_type",
+    "strategy_here",
 ]
 
+_NOTATION = re.compile(r"[a-z]{1,10}( [0-9]{1,6}| [0-6]-[0-6])?")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _TYPE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,60}")
 
 STARTING = "starting"
@@ -51,7 +64,7 @@ CHOOSING = "choosing an action"
 
 LONGEST_LOG = 64 * 1024
 """Characters kept of what a bot prints."""
-LONGEST_TRACEBACK = 8 * 1024
+LONGEST_TRACEBACK = TRACEBACK_BYTES
 """Characters kept of a crash's traceback."""
 
 
@@ -134,14 +147,14 @@ def never() -> None:
     """A `keep_alive` for plays that hold no lease."""
 
 
-# The words of a fault are those of `engine.sandbox.agent`, so that equal play gives an equal digest.
+# The words of a fault are the same wherever a bot runs, so that equal play gives an equal digest.
 
 
 def crash_failure(error: BaseException, cpu_us: int, doing: str) -> Failure:
     """The failure of a bot that raised `error` while `doing` something."""
-    if isinstance(error, MemoryError):
+    if issubclass(type(error), MemoryError):
         return Failure(Termination.MEMORY, f"ran out of memory while {doing}", cpu_us)
-    name = spell_type(type(error).__name__)
+    name = spell_type(type_name(error))
     return Failure(Termination.CRASH, f"raised {name} while {doing}", cpu_us)
 
 
@@ -154,19 +167,38 @@ def time_failure(cpu_us: int, limits: Limits, doing: str) -> Failure:
     )
 
 
-def answer_failure(answer: object, cpu_us: int) -> Failure:
+def answer_failure(answer: IllegalChoice | NoAction, cpu_us: int) -> Failure:
     """The failure of a bot whose answer is none of the legal actions."""
-    if isinstance(answer, Action):
-        detail = clean_detail(f"chose {answer}, which is not legal here")
+    if isinstance(answer, IllegalChoice):
+        detail = f"chose {_spell_action(answer.action)}"
         return Failure(Termination.ILLEGAL_ACTION, detail, cpu_us)
-    name = spell_type(type(answer).__name__)
-    detail = f"chose something of type {name}, which is no action of the game"
+    detail = f"chose something of type {spell_type(answer.kind)}, which is no action of the game"
     return Failure(Termination.PROTOCOL, detail, cpu_us)
+
+
+def _spell_action(text: str) -> str:
+    """An action in the record's notation, if it looks like one."""
+    if _NOTATION.fullmatch(text):
+        return f"{text}, which is not legal here"
+    return "an action that is not legal here"
 
 
 def spell_type(name: str) -> str:
     """The name of a type if it looks like one: a bot may call its types anything."""
     return name if _TYPE_NAME.fullmatch(name) else "something unnamed"
+
+
+def spell_out(text: str, longest: int) -> tuple[str, bool]:
+    """The head of a bot's words with control characters spelled out, and whether that cut them.
+
+    Logs reach terminals and pages.
+    """
+    spelled = _CONTROL.sub(_spell_control, text[: longest + 1])
+    return spelled[:longest], len(spelled) > longest
+
+
+def _spell_control(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
 
 
 class InProcessAgent:
@@ -227,14 +259,17 @@ class InProcessAgent:
         strategy = self._strategy
         assert strategy is not None, "an agent is asked only when it is ready"
         self._log.mark(f"game {self._games}, deal {deal}, action {turn}")
-        answer, cpu_us, wall_ms = self._run(lambda: strategy.act(observation), CHOOSING)
+        del legal  # the observation's own
+        answer, cpu_us, wall_ms = self._run(lambda: choose(strategy, observation), CHOOSING)
         cpu_us += self._unpaid_us
         self._unpaid_us = 0
         if isinstance(answer, Failure):
             return answer
         if cpu_us > limits.cpu_us or wall_ms > limits.wall_ms:
             return time_failure(cpu_us, limits, CHOOSING)
-        return self._judge(answer, legal, cpu_us)
+        if isinstance(answer, IllegalChoice | NoAction):
+            return answer_failure(answer, cpu_us)
+        return Reply(answer, cpu_us)
 
     def close(self) -> AgentLog:
         """Forget the bot."""
@@ -242,54 +277,59 @@ class InProcessAgent:
         self._room.empty()
         return self._log.collect()
 
-    def _judge(self, answer: object, legal: Sequence[Any], cpu_us: int) -> Reply | Failure:
-        if answer in legal:
-            return Reply(legal.index(answer), cpu_us)
-        self._log.write(f"not one of the legal actions: {answer!r:.1000}\n")
-        return answer_failure(answer, cpu_us)
-
-    def _make_strategy(self) -> Any:
-        """The bot's strategy, or None. Raises whatever the bot raises, and PluginError for no plugin."""
-        module, _, attribute = self._source.entry_point.partition(":")
-        plugin: Any = importlib.import_module(module)
-        for name in filter(None, attribute.split(".")):
-            plugin = getattr(plugin, name)
-        manager = pluggy.PluginManager(PROJECT)
-        manager.add_hookspecs(hookspecs)
-        manager.register(plugin)
-        manager.check_pending()
-        if not manager.hook.make_strategy.get_hookimpls():
-            raise PluginError(
-                f"{self._source.entry_point} implements no make_strategy: write a function of that "
-                "name and put @hookimpl above it"
-            )
-        strategy = manager.hook.make_strategy(
-            game=self._game, ruleset=self._ruleset, players=self._players
+    def _make_strategy(self) -> Strategy[Any, Any] | None:
+        return make_strategy(
+            new_manager(),
+            self._source.entry_point,
+            game=self._game,
+            ruleset=self._ruleset,
+            players=self._players,
         )
-        if strategy is not None and not isinstance(strategy, Strategy):
-            raise PluginError(
-                f"make_strategy answered with {type(strategy).__name__}: "
-                "it must be a Strategy or None"
-            )
-        return strategy
 
     def _run(self, call: Callable[[], Any], doing: str) -> tuple[Any, int, int]:
-        """What `call` returns, or the failure it makes; CPU microseconds and real milliseconds."""
+        """What `call` returns, or the failure it makes; CPU microseconds and real milliseconds.
+
+        Raises KeyboardInterrupt if the user has pressed Ctrl-C meanwhile, whatever the bot made of that.
+        """
         began, began_cpu = time.monotonic_ns(), time.thread_time_ns()
+        interrupts = _Interrupts()
         try:
             with (
+                interrupts,
                 self._room,
                 contextlib.redirect_stdout(self._log),
                 contextlib.redirect_stderr(self._log),
             ):
                 result = call()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a bot raises is its crash
+        except BaseException as error:
+            if interrupts.have_come:
+                raise KeyboardInterrupt from error
             cpu_us = (time.thread_time_ns() - began_cpu) // 1000
             self._log.keep_traceback(error)
             result = crash_failure(error, cpu_us, doing)
         else:
+            if interrupts.have_come:
+                raise KeyboardInterrupt
             cpu_us = (time.thread_time_ns() - began_cpu) // 1000
         return result, cpu_us, (time.monotonic_ns() - began) // 1_000_000
+
+
+@contextlib.contextmanager
+def strategy_here(
+    source: BotSource, *, game: str, ruleset: Any, players: int
+) -> Iterator[Strategy[Any, Any] | None]:
+    """A trusted bot's strategy for whoever wants to look into it: nothing of it is caught or redirected.
+
+    Its modules are in place until the end of the block. Raises as `make_strategy`.
+    """
+    room = _PrivateModules(source.folder)
+    try:
+        with room:
+            yield make_strategy(
+                new_manager(), source.entry_point, game=game, ruleset=ruleset, players=players
+            )
+    finally:
+        room.empty()
 
 
 def in_process_factory(
@@ -304,6 +344,28 @@ def in_process_factory(
     """An AgentFactory for trusted bots. `keep_alive` is the referee's alone: there is nothing to wait for."""
     del time_control, keep_alive
     return InProcessAgent(source, game=game, ruleset=ruleset, players=players)
+
+
+class _Interrupts:
+    """Tells a Ctrl-C of the user from a KeyboardInterrupt that a bot raises."""
+
+    def __init__(self) -> None:
+        self.have_come = False
+        self._is_installed = False
+
+    def __enter__(self) -> None:
+        is_ours = threading.current_thread() is threading.main_thread()
+        if is_ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._note)
+            self._is_installed = True
+
+    def __exit__(self, *exc: object) -> None:
+        if self._is_installed:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _note(self, _number: int, _frame: object) -> None:
+        self.have_come = True
+        raise KeyboardInterrupt
 
 
 class _PrivateModules:
@@ -386,15 +448,14 @@ class _BotLog(io.TextIOBase):
         return len(text)
 
     def keep_traceback(self, error: BaseException) -> None:
-        """Keep the traceback of a crash: its end, where the cause stands."""
-        try:
-            text = "".join(traceback.format_exception(error, limit=-20))
-        except Exception as failure:  # noqa: BLE001 - an exception may have a __str__ that raises
-            text = f"{type(error).__name__}; its text raised {type(failure).__name__}\n"
-        self._traceback = text[-LONGEST_TRACEBACK:]
+        """Keep the traceback of a crash."""
+        self._traceback = describe_crash(error).decode("utf-8", "replace")
 
     def collect(self) -> AgentLog:
         """The log so far."""
+        text, is_cut = spell_out("".join(self._parts), LONGEST_LOG)
         return AgentLog(
-            text="".join(self._parts), truncated=self._is_cut, traceback=self._traceback
+            text=text,
+            truncated=self._is_cut or is_cut,
+            traceback=spell_out(self._traceback, LONGEST_TRACEBACK)[0],
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import select
 import signal
 import socket
@@ -25,7 +24,9 @@ from engine.agents import (
     Failure,
     Limits,
     Reply,
+    answer_failure,
     never,
+    spell_out,
     spell_type,
     time_failure,
 )
@@ -44,6 +45,7 @@ from engine.sandbox.runtime import BOT_FOLDER
 from engine.sandbox.starvation import Schedule, Starvation, read_schedule
 from engine.sandbox.zygote_launcher import shared_launcher
 from engine.sdk import GameInfo
+from engine.sdk.loading import TRACEBACK_BYTES, IllegalChoice, NoAction
 from engine.sdk.timecontrol import TimeControl
 
 _SLICE_SECONDS = 1.0
@@ -200,7 +202,7 @@ class SandboxAgent:
             packet, pid = b"", None
         if not packet:
             status = launched.process.wait_status(_DEATH_SECONDS)
-            words = _read_part(launched.log_fd, policy.LOG_BYTES)[0].strip()
+            words = _read_part(launched.log_fd, policy.LOG_BYTES, launched.folder)[0].strip()
             raise InfrastructureError(f"the sandbox did not start (status {status}): {words}")
         if not isinstance(wire.decode_reply(packet), wire.Hello) or not pid:
             raise InfrastructureError("the sandbox began with something else than its greeting")
@@ -274,12 +276,9 @@ class SandboxAgent:
                     Termination.CRASH, f"raised {spell_type(error)} while {doing}", cpu_us
                 )
             case wire.Illegal(turn=self._turn, action=action):
-                return Failure(Termination.ILLEGAL_ACTION, f"chose {_notation(action)}", cpu_us)
+                return answer_failure(IllegalChoice(action), cpu_us)
             case wire.Nonsense(turn=self._turn, kind=kind):
-                detail = (
-                    f"chose something of type {spell_type(kind)}, which is no action of the game"
-                )
-                return Failure(Termination.PROTOCOL, detail, cpu_us)
+                return answer_failure(NoAction(kind), cpu_us)
             case _:
                 return Failure(Termination.PROTOCOL, f"sent a wrong message while {doing}", cpu_us)
 
@@ -391,32 +390,16 @@ def _explain(status: int) -> str:
         return f"status {status}"
 
 
-def _notation(text: str) -> str:
-    """An action in the record's notation, if it looks like one."""
-    if re.fullmatch(r"[a-z]{1,10}( [0-9]{1,6}| [0-6]-[0-6])?", text):
-        return f"{text}, which is not legal here"
-    return "an action that is not legal here"
-
-
 def _read_log(launched: Launched) -> AgentLog:
     """What is left of a process; its folder has the same name wherever it lay."""
-    text, truncated = _read_part(launched.log_fd, policy.LOG_BYTES)
-    last_words, _ = _read_part(launched.traceback_fd, policy.TRACEBACK_BYTES)
-    return AgentLog(
-        text=text.replace(launched.folder, BOT_FOLDER),
-        truncated=truncated,
-        traceback=last_words.replace(launched.folder, BOT_FOLDER),
-    )
+    text, truncated = _read_part(launched.log_fd, policy.LOG_BYTES, launched.folder)
+    last_words, _ = _read_part(launched.traceback_fd, TRACEBACK_BYTES, launched.folder)
+    return AgentLog(text=text, truncated=truncated, traceback=last_words)
 
 
-def _read_part(descriptor: int, limit: int) -> tuple[str, bool]:
-    """The head of a log, and whether it is full. Control characters are spelled out: logs reach terminals."""
+def _read_part(descriptor: int, limit: int, folder: str) -> tuple[str, bool]:
+    """The head of a log, no longer than `limit` characters, and whether it is full."""
     data = os.pread(descriptor, limit, 0)
-    return _CONTROL.sub(_spell_control, data.decode("utf-8", "replace")), len(data) >= limit
-
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-
-
-def _spell_control(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode("ascii")
+    words = data.decode("utf-8", "replace").replace(folder, BOT_FOLDER)
+    text, is_cut = spell_out(words, limit)
+    return text, is_cut or len(data) >= limit

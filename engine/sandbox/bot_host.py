@@ -9,31 +9,25 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
-import importlib
 import io
 import mmap
 import os
 import resource
 import sys
-import traceback
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
-import pluggy
 
 from engine import wire
-from engine.errors import PluginError
 from engine.games import GAMES, get_game
-from engine.games.base import Action
 from engine.sandbox.landlock import landlock_abi, restrict_to, system_calls
-from engine.sdk import PROJECT, GameInfo, Strategy, hookspecs
+from engine.sdk import GameInfo, Strategy, loading
 
 _CHANNEL = 3
 _LOG = 2
 _TRACEBACK = 4
-_TRACEBACK_BYTES = 32 * 1024
 _SPARE_BYTES = 1 << 20
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
@@ -80,11 +74,7 @@ def _rulesets_of(game: str) -> msgspec.msgpack.Decoder[Any]:
     return msgspec.msgpack.Decoder(get_game(game).ruleset_type)
 
 
-@cache
-def _plugin_manager() -> pluggy.PluginManager:
-    manager = pluggy.PluginManager(PROJECT)
-    manager.add_hookspecs(hookspecs)
-    return manager
+_plugin_manager = cache(loading.new_manager)
 
 
 class _FilterProgram(ctypes.Structure):
@@ -174,29 +164,15 @@ class _Host:
                 _send(self._play_turn(strategy, observations, request))
 
     def _make_strategy(self) -> Strategy[Any, Any] | None:
-        """The bot's strategy. Raises whatever the bot raises, and PluginError for a plugin that is none."""
         start = self._start
         sys.path.append(start.folder)
-        module, _, attribute = start.entry_point.partition(":")
-        plugin: Any = importlib.import_module(module)
-        for name in filter(None, attribute.split(".")):
-            plugin = getattr(plugin, name)
-        manager = _plugin_manager()
-        manager.register(plugin)
-        manager.check_pending()
-        if not manager.hook.make_strategy.get_hookimpls():
-            raise PluginError(
-                f"{start.entry_point} implements no make_strategy: write a function of that name "
-                "and put @hookimpl above it"
-            )
-        strategy = manager.hook.make_strategy(
-            game=start.game, ruleset=self._ruleset, players=start.players
+        return loading.make_strategy(
+            _plugin_manager(),
+            start.entry_point,
+            game=start.game,
+            ruleset=self._ruleset,
+            players=start.players,
         )
-        if strategy is not None and not isinstance(strategy, Strategy):
-            raise PluginError(
-                f"make_strategy answered with {type(strategy).__name__}: it must be a Strategy or None"
-            )
-        return strategy
 
     def _begin_game(self, strategy: Strategy[Any, Any], request: wire.BeginGame) -> None:
         info = GameInfo(
@@ -228,32 +204,17 @@ class _Host:
             return call()
         except BaseException as error:  # noqa: BLE001  # also SystemExit: whatever a bot raises is its crash
             self._spare.close()
-            _write_traceback(error)
-            out_of_memory = isinstance(error, MemoryError)
-            _send(wire.Crashed(turn, type(error).__name__[:200], out_of_memory))
+            os.write(_TRACEBACK, loading.describe_crash(error))
+            out_of_memory = issubclass(type(error), MemoryError)
+            _send(wire.Crashed(turn, loading.type_name(error), out_of_memory))
             os._exit(1)
 
 
 def _choose(strategy: Strategy[Any, Any], observation: Any, turn: int) -> wire.Reply:
-    action = strategy.act(observation)
-    try:
-        return wire.Answer(turn, observation.legal.index(action))
-    except ValueError:
-        print(f"not one of the legal actions: {action!r:.1000}")
-    if isinstance(action, Action):
-        return wire.Illegal(turn, str(action)[:200])
-    return wire.Nonsense(turn, type(action).__name__[:200])
-
-
-def _write_traceback(error: BaseException) -> None:
-    try:
-        text = "".join(traceback.format_exception(error, limit=-20))
-    except BaseException as failure:  # noqa: BLE001  # an exception may have a __str__ that raises
-        text = (
-            f"{type(error).__name__}, whose traceback cannot be written: {type(failure).__name__}\n"
-        )
-    data = text.encode("utf-8", "backslashreplace")
-    half = _TRACEBACK_BYTES // 8
-    if len(data) > 2 * half:
-        data = data[:half] + b"\n... cut ...\n" + data[-half + 20 :]
-    os.write(_TRACEBACK, data)
+    match loading.choose(strategy, observation):
+        case loading.IllegalChoice(action=action):
+            return wire.Illegal(turn, action)
+        case loading.NoAction(kind=kind):
+            return wire.Nonsense(turn, kind)
+        case index:
+            return wire.Answer(turn, index)

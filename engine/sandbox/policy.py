@@ -29,8 +29,6 @@ OPEN_FILES = 32
 """Open files of a bot's process."""
 LOG_BYTES = 64 * 1024
 """What a bot can write to its log; the rest is dropped."""
-TRACEBACK_BYTES = 8 * 1024
-"""What is kept of a crash's traceback."""
 CPU_BACKSTOP_SECONDS = 3600
 """CPU time of a process, a backstop: the referee's clocks are far below."""
 LAUNCH_SECONDS = 60

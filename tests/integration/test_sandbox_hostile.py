@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.agents import Failure, Reply
+from engine.agents import BotSource, Failure, Reply
 from engine.outcome import Termination
 from tests.hostile.stage import (
     GENEROUS,
@@ -154,3 +154,16 @@ def test_traceback_stands_apart_and_shows_only_paths_inside(tmp_path):
     assert '"/bot/act_crash.py", line' in log.traceback
     assert str(tmp_path) not in log.traceback
     assert log.text == ""
+
+
+def test_spelled_out_log_stays_within_its_bound(tmp_path):
+    (tmp_path / "noisy.py").write_text(
+        "from engine.sdk import hookimpl\nprint('\\x1b' * 60_000)\n"
+        "@hookimpl\ndef make_strategy(game, ruleset, players): ...\n"
+    )
+    source = BotSource(
+        bot="noisy", version=None, wheel=None, folder=str(tmp_path), entry_point="noisy"
+    )
+    log = perform(make_agent(source)).log
+    assert log.truncated
+    assert len(log.text) == 64 * 1024

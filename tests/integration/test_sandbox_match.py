@@ -90,6 +90,65 @@ def test_attacker_forfeits_and_the_record_is_true(tmp_path, bot, kind):
     replay(played.record)
 
 
+ANSWERS = {
+    "a text": "'pass'",
+    "nothing": "None",
+    "an object": "object()",
+    "a type with an odd name": "type('a b', (), {})()",
+    "another game's action": "Draw()",
+    "an illegal action": "Bid(999)",
+    "an action that prints a path": "Odd('/etc/passwd')",
+    "an action that prints junk": "Odd('\\x1b[2J' * 300)",
+    "an action that cannot be printed": "Odd(None)",
+    "something that is equal to nothing": "Unequal()",
+    "something with a name of its own": "Named()",
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())
+def test_fault_in_the_sandbox_has_the_digest_of_the_same_fault_here(tmp_path, answer):
+    module = tmp_path / "junk.py"
+    module.write_text(
+        f"""
+from engine.sdk import Action, Strategy, hookimpl
+from engine.sdk.eighty import Bid
+from engine.sdk.podkidnoe import Draw
+
+class Odd(Action):
+    text: str | None
+    def __str__(self):
+        return self.text
+
+class Unequal:
+    def __eq__(self, other):
+        raise SystemExit(0)
+
+class Meta(type):
+    __name__ = property(lambda cls: "x" * 9999)
+
+class Named(metaclass=Meta):
+    pass
+
+class Junk(Strategy):
+    def act(self, observation):
+        return {answer}
+
+@hookimpl
+def make_strategy(game, ruleset, players):
+    return Junk()
+"""
+    )
+    junk = wheel_source(pack_module(module, bot="junk", version="1.0"), tmp_path / "cache")
+    sources = [junk, *house_bots(tmp_path / "cache", "lowest")]
+    spec = spec_of("eighty", sources, BoardsContest(1))
+    seats = [(source,) for source in sources]
+    held, here = (run_match(spec, seats, trusted=trusted).record for trusted in (False, True))
+    assert held.outcome.faults == here.outcome.faults
+    assert [fault.entrant for fault in held.outcome.faults] == [0]
+    assert held.digest == here.digest
+    replay(held)
+
+
 def test_process_that_imported_a_bot_never_meets_a_board_twice(tmp_path):
     sources = [source_in(tmp_path, "remember")] * 2
     played = run_match(

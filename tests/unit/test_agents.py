@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import textwrap
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -491,3 +493,118 @@ def test_a_whole_match_ends_at_the_first_illegal_choice(tmp_path):
         f"chose {Draw()}, which is not legal here",
     )
     replay(match.record)
+
+
+@pytest.mark.parametrize("error", ["SystemExit(0)", "GeneratorExit", "KeyboardInterrupt",
+                                   "BaseExceptionGroup('', [SystemExit(0)])"])  # fmt: skip
+@pytest.mark.parametrize("method", ["__eq__", "__repr__"])
+def test_an_answer_that_raises_when_it_is_looked_at_is_a_crash(tmp_path, error, method):
+    source = write_bot(
+        tmp_path,
+        f"""
+        class Odd:
+            def {method}(self, *others):
+                raise {error}
+        class Bot(Strategy):
+            def act(self, observation):
+                return Odd()
+        """,
+    )
+    failure = first_answer(source)
+    assert isinstance(failure, Failure)
+    name = error.partition("(")[0]
+    assert failure.detail == f"raised {name} while choosing an action"
+
+
+STRANGE_TEXT = """
+class Text(str):
+    def __getitem__(self, key):
+        return 7
+class Odd(Action):
+    def __str__(self):
+        return Text("bid 7")
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "detail"),
+    [
+        ("class Odd(Action):\n    def __str__(self):\n        raise SystemExit(0)",
+         "raised SystemExit while choosing an action"),
+        ("class Odd(Action):\n    def __str__(self):\n        return 'play /etc/passwd'",
+         "chose an action that is not legal here"),
+        (STRANGE_TEXT, "chose bid 7, which is not legal here"),
+        ("class Meta(type):\n    __name__ = property(lambda cls: 1 / 0)\nclass Odd(metaclass=Meta): pass",
+         "chose something of type Odd, which is no action of the game"),
+    ],
+)  # fmt: skip
+def test_an_answer_cannot_say_what_it_likes_of_itself(tmp_path, answer, detail):
+    source = write_bot(
+        tmp_path,
+        "from engine.sdk import Action\n"
+        + answer
+        + "\nclass Bot(Strategy):\n    def act(self, observation):\n        return Odd()\n",
+    )
+    failure = first_answer(source)
+    assert isinstance(failure, Failure)
+    assert failure.detail == detail
+
+
+def test_an_exception_whose_text_ends_the_process_is_a_crash_too(tmp_path):
+    source = write_bot(
+        tmp_path,
+        """
+        class Odd(Exception):
+            def __str__(self):
+                raise SystemExit(0)
+        class Bot(Strategy):
+            def act(self, observation):
+                raise Odd
+        """,
+    )
+    agent = make_agent(source)
+    agent.wait_ready(AMPLE)
+    agent.begin_game(INFO)
+    assert ask(agent) == Failure(Termination.CRASH, "raised Odd while choosing an action", ANY)
+    assert "Odd" in agent.close().traceback
+
+
+@pytest.mark.parametrize("swallowed", ["BaseException", "ValueError"])
+def test_ctrl_c_is_the_users_whatever_a_bot_makes_of_it(tmp_path, swallowed):
+    source = write_bot(
+        tmp_path,
+        f"""
+        import signal
+        class Bot(Strategy):
+            def act(self, observation):
+                try:
+                    signal.raise_signal(signal.SIGINT)
+                except {swallowed}:
+                    pass
+                return observation.legal[0]
+        """,
+    )
+    with pytest.raises(KeyboardInterrupt):
+        first_answer(source)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_control_characters_of_a_log_are_spelled_out_within_its_bound(tmp_path):
+    source = write_bot(
+        tmp_path,
+        """
+        class Bot(Strategy):
+            def act(self, observation):
+                print("\\x1b" * 60_000)
+                return observation.legal[0]
+        """,
+    )
+    agent = make_agent(source)
+    agent.wait_ready(AMPLE)
+    agent.begin_game(INFO)
+    ask(agent)
+    log = agent.close()
+    assert log.truncated
+    assert len(log.text) == LONGEST_LOG
+    assert "\x1b" not in log.text
+    assert "\\x1b\\x1b" in log.text
