@@ -1,7 +1,8 @@
 """What a bot must pass before it may enter anything: it is played, and the referee's side judges.
 
 For each game that the bot claims (by the default rules it makes a strategy) it plays at every number of
-players on every seat, and by every value of every option, against opponents that choose at random. Deals
+players on every seat, and by every value of every option (of those that take any integer: by the least and a
+large one), against opponents that choose at random. Deals
 and opponents are the same each time, so a fault comes again. This module must not know accounts or
 databases; nothing that it reports can be forged by the bot.
 """
@@ -30,8 +31,8 @@ from engine.agents import (
 )
 from engine.errors import RulesetError, WheelError
 from engine.games import GAMES
-from engine.games.base import Game
-from engine.outcome import Fault
+from engine.games.base import Game, Option
+from engine.outcome import Fault, Termination
 from engine.record import (
     BoardsContest,
     BotRef,
@@ -54,6 +55,8 @@ CHECK_TIME = TimeControl("check", 2000, 5000, 50, 10_000)
 """The standard time control, but with less patience for a bot that sleeps."""
 LOG_CHARACTERS = 64 * 1024
 _MOST_FAULTS = 3
+_FAR = 10
+"""A value that is so many times the default one makes games that are too long to be tried."""
 _OPPONENT = BotSource(bot="random", version=None, wheel=None, folder="", entry_point="random")
 
 
@@ -62,7 +65,10 @@ class AcceptedGame(msgspec.Struct, frozen=True):
 
     game: str
     options: dict[str, list[Any]]
-    """``players``: the numbers of seats; by option of the ruleset the values that it plays by."""
+    """``players``: the numbers of seats; by option of the ruleset the values that it plays by.
+
+    An option that takes any integer is left out if the bot declined none of the values that were tried.
+    """
 
 
 class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,13 +208,22 @@ def _option_trials(game: Game, accepted_seats: Sequence[int]) -> Iterator[_Trial
 def _other_values(game: Game) -> Iterator[tuple[str, Any]]:
     """The values of options that are no defaults and make a ruleset by themselves."""
     for option in game.options:
-        for value in option.choices:
+        for value in option.choices or _some_integers(option):
             if value != option.default or type(value) is not type(option.default):
                 try:
                     game.make_ruleset({option.name: value})
                 except RulesetError:
                     continue  # it only makes sense with another option's other value
                 yield option.name, value
+
+
+def _some_integers(option: Option) -> Iterator[int]:
+    """Of an option that takes any integer of a range, the ends; where the end is out of reach, a larger one."""
+    assert isinstance(option.default, int)
+    low, high = option.minimum, option.maximum
+    if low is not None:
+        yield low
+    yield high if high is not None and high <= _FAR * option.default else 2 * option.default
 
 
 class _Check:
@@ -234,7 +249,8 @@ class _Check:
         self._planned = 0
         self._reasons: list[str] = []
         self._log: list[str] = []
-        self._declined = False
+        self._starts: list[int | Declined | Failure] = []
+        """How the bot's processes of the present trial have started."""
         self._is_hopeless = False
 
     def run(self) -> CheckReport:
@@ -269,32 +285,40 @@ class _Check:
         return [trial.seats for trial in _default_trials(game) if self._passes(trial)]
 
     def _try_options(self, game: Game, seats: list[int]) -> AcceptedGame:
-        """What of the game it plays: a value that it declines at one table is not accepted."""
-        accepted: dict[str, list[Any]] = {
-            option.name: [option.default] for option in game.options if option.choices
-        }
+        """What of the game it plays: a value that it declines at one table is not accepted.
+
+        Of an option that takes any integer only some were tried: a bot that plays by all of those plays by
+        all others, so nothing is told of it; else those are told by which it plays.
+        """
+        accepted: dict[str, list[Any]] = {option.name: [option.default] for option in game.options}
         played = [(trial, self._passes(trial)) for trial in _option_trials(game, seats)]
         refused = {_key(trial.options) for trial, passed in played if not passed}
         for trial, _ in played:
             ((name, value),) = trial.options.items()
             if _key(trial.options) not in refused and value not in accepted[name]:
                 accepted[name].append(value)
+        refused_options = {name for ((name, _),) in refused}
+        for option in game.options:
+            if not option.choices and option.name not in refused_options:
+                del accepted[option.name]
         return AcceptedGame(game.name, {"players": seats, **accepted})
 
     def _passes(self, trial: _Trial) -> bool:
         """Whether the bot plays this without fault; False also if it declines or enough is known."""
         if self._is_hopeless or len(self._reasons) >= _MOST_FAULTS:
             return False
-        self._declined = False
+        self._starts = []
         match = self._play(trial)
         self._done += 1
         if self._progress is not None:
             self._progress(self._done, self._planned)
-        if self._declined:
-            return False
         self._write_log(trial, match)
+        if self._starts and all(isinstance(start, Declined) for start in self._starts):
+            return False
         faults = [f for f in match.record.outcome.faults if f.entrant == trial.place]
-        self._reasons += [self._explain(trial, fault) for fault in faults[:1]]
+        if faults:  # a crash says more than that another seat then declined
+            telling = min(faults, key=lambda fault: fault.kind is Termination.PROTOCOL)
+            self._reasons.append(self._explain(trial, telling))
         self._is_hopeless |= bool(faults) and not match.record.games  # it cannot even start
         return not faults
 
@@ -316,10 +340,7 @@ class _Check:
     def _make_agent(self, source: BotSource, **table: Any) -> Agent:
         if source is _OPPONENT:
             return _RandomAgent()
-        return _Watched(self._factory(source, **table), self._note_declined)
-
-    def _note_declined(self) -> None:
-        self._declined = True
+        return _Watched(self._factory(source, **table), self._starts.append)
 
     def _explain(self, trial: _Trial, fault: Fault) -> str:
         seat = "" if fault.seat is None else f", seat {fault.seat}"
@@ -337,11 +358,11 @@ class _Check:
 
 
 class _Watched:
-    """The bot's agent, with an ear for its declining."""
+    """The bot's agent, with an ear for how it starts."""
 
-    def __init__(self, agent: Agent, on_declined: Callable[[], None]) -> None:
+    def __init__(self, agent: Agent, on_start: Callable[[int | Declined | Failure], None]) -> None:
         self._agent = agent
-        self._on_declined = on_declined
+        self._on_start = on_start
         self.start = agent.start
         self.begin_game = agent.begin_game
         self.ask = agent.ask
@@ -349,8 +370,7 @@ class _Watched:
 
     def wait_ready(self, limits: Limits) -> int | Declined | Failure:
         ready = self._agent.wait_ready(limits)
-        if isinstance(ready, Declined):
-            self._on_declined()
+        self._on_start(ready)
         return ready
 
 

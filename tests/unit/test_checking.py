@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import textwrap
 
 import msgspec
@@ -94,6 +95,52 @@ def test_value_that_is_declined_at_one_table_is_not_accepted(tmp_path):
     assert report.games[0].options["top_up"] == ["end_of_circuit"]
 
 
+def test_integer_options_are_tried_and_told_only_if_one_was_declined(tmp_path):
+    plays = "game == 'eighty' and ruleset.target < 500 and ruleset.nello_value != 50"
+    report = check(bot_in(tmp_path, plays=plays))
+    assert report.verdict == "accepted"
+    assert report.games[0].options == EVERYTHING["eighty"] | {
+        "target": [250, 1],
+        "nello_value": [80],
+    }
+
+
+@pytest.mark.parametrize("declines", ["OFTEN", "LATE"])
+def test_bot_that_declines_now_and_crashes_then_is_rejected(tmp_path, declines):
+    source = bot_in(tmp_path)
+    (tmp_path / "checked.py").write_text(
+        textwrap.dedent(
+            f"""
+            import builtins
+            from engine.sdk import Strategy, hookimpl
+
+            class Checked(Strategy):
+                def act(self, observation):
+                    return observation.legal[0]
+
+            @hookimpl
+            def make_strategy(game, ruleset, players):
+                builtins.starts = getattr(builtins, "starts", -1) + 1
+                if "{declines}" == "OFTEN" and builtins.starts % 2:
+                    1 / 0
+                return None if builtins.starts % 4 == 2 or "{declines}" == "OFTEN" else Checked()
+            """
+        )
+    )
+    try:
+        report = check(source)
+    finally:
+        del builtins.starts
+    assert report.verdict == "rejected"
+    words = "raised ZeroDivisionError" if declines == "OFTEN" else "does not play"
+    assert any(words in reason for reason in report.reasons)
+
+
+def test_log_of_a_bot_that_declines_is_kept(tmp_path):
+    report = check(bot_in(tmp_path, plays="print('not for me')"))
+    assert "not for me" in report.log
+
+
 def test_bot_that_plays_no_game_is_rejected(tmp_path):
     report = check(bot_in(tmp_path, plays="False"))
     assert report.verdict == "rejected"
@@ -122,6 +169,11 @@ FAULTS = [
         "by one rule",
         "return 1/0 if getattr(self.info.ruleset, 'max_draws', 2) is None else observation.legal[0]",
         "Podkidnoe by max_draws=null at 2 seats, seat ",
+    ),
+    (
+        "by the least value of an integer",
+        "return 1/0 if getattr(self.info.ruleset, 'target', 2) == 1 else observation.legal[0]",
+        "Eighty by target=1 at 4 seats, seat ",
     ),
     (
         "by one rule of Eighty",
