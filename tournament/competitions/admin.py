@@ -54,6 +54,7 @@ from tournament.players.admin import (
 from tournament.players.forms import ReasonForm
 from tournament.players.models import BotVersion, Player
 from tournament.players.views import player_of
+from tournament.store.clock import read_clock
 
 if settings.USE_UNFOLD:
     from unfold.widgets import (
@@ -219,17 +220,22 @@ class TournamentAdmin(OperationsAdmin):
             ),
             allows=_may_become(TournamentState.CANCELLED),
             form=ReasonForm,
-            warning="It ends without a result, for good; what is being played is discarded.",
+            warning=(
+                "It ends without a result, for good: what is being played is discarded, and what was "
+                "played counts for nothing, in ratings too."
+            ),
+            preview=lambda row: _spell_changes(selectors.preview_cancellation(row)),
+            preview_title="Ratings, when what it has played counts for nothing",
         ),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Tournament]:
-        """The tournaments with their stages and the number of their entrants."""
+        """The tournaments with their stages, the number of their entrants, and how far they have come."""
         rows: QuerySet[Tournament] = super().get_queryset(request)
-        return (
-            rows.select_related("organiser")
-            .prefetch_related("stages")
-            .annotate(entrant_count=Count("entrants", distinct=True))
+        return selectors.with_progress(
+            rows.select_related("organiser").annotate(
+                entrant_count=Count("entrants", distinct=True)
+            )
         )
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:  # noqa: ARG002 Django's signature
@@ -584,15 +590,24 @@ class PairingAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Series)
-class SeriesAdmin(ReadOnlyAdmin):
+class SeriesAdmin(OperationsAdmin):
     """Tournaments that come again and again."""
 
-    list_display = ("name", "organiser", "rule", "time_zone", "is_active")
+    list_display = ("name", "organiser", "rule", "time_zone", "is_active", "stopped_reason")
     list_filter = ("is_active",)
     search_fields = ("name", "slug")
-    fields = (*list_display, "slug", "template")
+    fields = ("buttons", *list_display, "slug", "template")
     readonly_fields = fields
     inlines = (SlotInline,)
+    operations = (
+        Operation(
+            name="restart",
+            label="Switch on again",
+            run=lambda row, _, __: services.restart_series(series=row, now=read_clock()),
+            allows=lambda row: not row.is_active,
+            warning="Its rule and template are checked; the latest missed tournament is made up for.",
+        ),
+    )
 
 
 def _spell_changes(changes: Sequence[RatingChange]) -> list[str]:

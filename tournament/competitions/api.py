@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Router, Schema
+from ninja import Field, Router, Schema
 from ninja.responses import Status
 
 from tournament.competitions import selectors
@@ -15,7 +15,14 @@ from tournament.competitions.errors import EntryError, TournamentStateError
 from tournament.competitions.models import Match, Tournament, TournamentState
 from tournament.competitions.selectors import tables
 from tournament.competitions.services import enter, leave, withdraw_entrant
-from tournament.players.api import PAGE_SIZE, ApiError, ErrorAnswer, submitting, token_of
+from tournament.players.api import (
+    PAGE_SIZE,
+    ApiError,
+    ErrorAnswer,
+    PageNumber,
+    submitting,
+    token_of,
+)
 from tournament.players.models import Bot
 
 
@@ -72,6 +79,15 @@ class SideOut(Schema):
     advances: bool | None
 
 
+class AttemptOut(Schema):
+    """A try to play a match; one that ended by a failure of ours is followed by another."""
+
+    worker: str
+    started_at: datetime
+    ended_at: datetime | None
+    ending: str
+
+
 class PairingOut(Schema):
     """A pairing. `match` is the id of its match; null for a bye and for what nobody had to play."""
 
@@ -99,8 +115,19 @@ class StandingOut(Schema):
     note: str
 
 
+class AwaitedOut(Schema):
+    """A version that was uploaded in time and is not decided yet."""
+
+    bot: str
+    version: str
+    state: str
+
+
 class TournamentDetail(TournamentOut):
-    """A tournament. `secret` is null until it has ended; then every deal can be computed again."""
+    """A tournament. `secret` is null until it has ended; then every deal can be computed again.
+
+    `awaited` is what a closed tournament waits for before versions are frozen and `pub` is published.
+    """
 
     description: str
     paused_reason: str
@@ -108,16 +135,20 @@ class TournamentDetail(TournamentOut):
     commitment: str
     pub: str
     secret: str | None
+    awaited: list[AwaitedOut]
     entries: list[EntrantOut]
     pairings: list[PairingOut]
     standings: list[StandingOut]
 
 
+BotName = Annotated[str, Field(max_length=60, pattern=r"^[^\x00]*$")]
+
+
 class EntryIn(Schema):
     """Which bot enters; `partner` too in a tournament of pairs."""
 
-    bot: str
-    partner: str | None = None
+    bot: BotName
+    partner: BotName | None = None
 
 
 class MatchOut(PairingOut):
@@ -129,6 +160,7 @@ class MatchOut(PairingOut):
     rated: bool
     digest: str
     faults: list[str]
+    attempts: list[AttemptOut]
     record: str | None
     finished_at: datetime | None
 
@@ -141,7 +173,7 @@ def list_tournaments(
     request: HttpRequest,  # noqa: ARG001 ninja's signature
     game: str = "",
     state: str = "",
-    page: int = 1,
+    page: PageNumber = 1,
 ) -> TournamentList:
     """The tournaments that have been announced, narrowed by game and state if given."""
     if state and state not in TournamentState.values:
@@ -155,11 +187,11 @@ def list_tournaments(
         rows = rows.filter(game=game)
     if state:
         rows = rows.filter(state=state)
-    first = (max(page, 1) - 1) * PAGE_SIZE
+    first = (page - 1) * PAGE_SIZE
     found = list(rows[first : first + PAGE_SIZE + 1])
     return TournamentList(
         tournaments=[TournamentOut(**_tournament_fields(row)) for row in found[:PAGE_SIZE]],
-        next=max(page, 1) + 1 if len(found) > PAGE_SIZE else None,
+        next=page + 1 if len(found) > PAGE_SIZE else None,
     )
 
 
@@ -201,6 +233,10 @@ def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa
         commitment=row.commitment,
         pub=row.pub,
         secret=page.secret,
+        awaited=[
+            AwaitedOut(bot=each.bot, version=each.version, state=each.state)
+            for each in page.awaited
+        ],
         entries=[_entrant_out(entrant) for entrant in page.entrants],
         pairings=[
             PairingOut(**_pairing_fields(slug, published.index, pairing))
@@ -373,6 +409,15 @@ def get_match(request: HttpRequest, slug: str, key: str) -> MatchOut:
         rated=match.rated,
         digest=match.digest,
         faults=list(tables.fault_words(page.record)) if page.record else [],
+        attempts=[
+            AttemptOut(
+                worker=each.worker,
+                started_at=each.started_at,
+                ended_at=each.ended_at,
+                ending=each.ending,
+            )
+            for each in page.attempts
+        ],
         record=request.build_absolute_uri(path) if page.record else None,
         finished_at=match.finished_at,
     )

@@ -228,13 +228,10 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
 
     def _contest(self) -> dict[str, object]:
         size, extra = self.cleaned_data["contest_size"], self.cleaned_data["extra_boards"]
+        more = {} if extra is None else {"extra_boards": extra}
         if self.cleaned_data["contest"] == "games":
-            return {"kind": "games", "best_of": size}
-        return {
-            "kind": "boards",
-            "boards": size,
-            **({} if extra is None else {"extra_boards": extra}),
-        }
+            return {"kind": "games", "best_of": size, **more}
+        return {"kind": "boards", "boards": size, **more}
 
     def clean(self) -> dict[str, Any]:
         """The cleaned values, if the service would make this tournament."""

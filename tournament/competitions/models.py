@@ -49,6 +49,17 @@ class PublishPolicy(models.TextChoices):
     AT_END = "at_end", "when the tournament has ended"
 
 
+class PauseCause(models.TextChoices):
+    """Why a tournament is paused: what has to happen before it goes on."""
+
+    ORGANISER = "organiser", "an organiser: goes on when one resumes it"
+    FAILURE = "failure", "a failure of ours: goes on when an organiser resumes it"
+    STUCK_VERSION = (
+        "stuck_version",
+        "a version that could not be checked: goes on once it is decided",
+    )
+
+
 class Tournament(models.Model):
     """A tournament from its announcement to its final standings."""
 
@@ -72,6 +83,9 @@ class Tournament(models.Model):
     )
     paused_reason = models.CharField(max_length=500, blank=True, editable=False)
     """Not empty: no match of it begins until it is resumed."""
+    pause_cause = models.CharField(
+        max_length=13, choices=PauseCause.choices, blank=True, default="", editable=False
+    )
     cancelled_reason = models.CharField(max_length=500, blank=True, editable=False)
     weight = models.PositiveSmallIntegerField(default=1)
     """Its share of the workers beside that of other tournaments."""
@@ -100,6 +114,15 @@ class Tournament(models.Model):
             ),
             models.CheckConstraint(
                 name="tournament_policy_known", condition=Q(records_public__in=PublishPolicy.values)
+            ),
+            models.CheckConstraint(
+                name="tournament_pause_cause_known",
+                condition=Q(pause_cause__in=["", *PauseCause.values]),
+            ),
+            models.CheckConstraint(
+                name="tournament_paused_for_a_cause",
+                condition=Q(paused_reason="", pause_cause="")
+                | ~Q(paused_reason="") & ~Q(pause_cause=""),
             ),
             models.CheckConstraint(
                 name="tournament_times_in_order",
@@ -520,6 +543,8 @@ class Series(models.Model):
     template = models.JSONField()
     """The fields of a `services.Plan` without name, address and times."""
     is_active = models.BooleanField(default=True)
+    stopped_reason = models.CharField(max_length=500, blank=True, editable=False)
+    """Why the site switched it off by itself, if it did."""
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

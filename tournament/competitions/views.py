@@ -167,6 +167,7 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "tournament": page.tournament,
         "game": game_title(page.tournament.game, page.tournament.kind),
+        "is_sealed": bool(row.pub),
         "is_open": row.state == TournamentState.OPEN,
         "is_ended": row.state in ENDED,
         "records_at_end": row.records_public == PublishPolicy.AT_END,
@@ -186,16 +187,10 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _entrants(page: selectors.TournamentPage) -> list[dict[str, Any]]:
     """The entrants, each bot with its frozen version or the one that would play."""
-    expected = {}
-    if page.tournament.state == TournamentState.OPEN:
-        parts = EntrantBot.objects.filter(tournament=page.tournament)
-        for part in parts.select_related("tournament", "bot"):
-            version = selectors.version_that_would_play(part)
-            expected[part.bot.name] = version.version if version else None
     return [
         {
             "row": row,
-            "bots": [(bot, version or expected.get(bot)) for bot, version in row.bots],
+            "bots": [(bot, version or page.would_play.get(bot)) for bot, version in row.bots],
             "is_bot": len(row.bots) == 1,
         }
         for row in page.entrants
@@ -216,27 +211,25 @@ def entry_rows(player: Player, *, tournament: Tournament) -> list[EntryRow]:
     """
     if tournament.state != TournamentState.OPEN:
         return []
-    entered = {
-        part.bot_id: part.entrant_id for part in EntrantBot.objects.filter(tournament=tournament)
-    }
+    entered = dict(
+        EntrantBot.objects.filter(tournament=tournament, bot__owner=player).values_list(
+            "bot", "entrant"
+        )
+    )
     bots = list(Bot.objects.filter(owner=player).order_by("name"))
     if tournament.kind == PoolKind.PAIR:
         bots = [bot for bot in bots if bot.pk in entered]
+    versions = selectors.versions_that_would_play(tournament, [bot.pk for bot in bots])
     rows = [
         EntryRow(
             tournament=tournament,
             bot=bot,
             entrant=entered.get(bot.pk),
-            version=_expected_version(tournament, bot),
+            version=versions[bot.pk].version if bot.pk in versions else "",
         )
         for bot in bots
     ]
     return sorted(rows, key=lambda row: row.entrant is None)
-
-
-def _expected_version(row: Tournament, bot: Bot) -> str:
-    version = selectors.version_that_would_play(EntrantBot(tournament=row, bot=bot))
-    return version.version if version else ""
 
 
 def _pair_form(row: Tournament, player: Player | None) -> EnterForm | None:
@@ -279,11 +272,12 @@ def _tie_break_values(row: StandingRow, columns: Sequence[str]) -> list[Any]:
 
 
 def _rounds(page: selectors.TournamentPage, asked: str) -> dict[str, Any] | None:
-    """The published rounds by name, and the pairings of the one asked for, else of the newest."""
+    """The published rounds by name, and the pairings of the one asked for, else of the first that is not complete."""
     if not page.rounds:
         return None
     by_index = {str(each.index): each for each in page.rounds}
-    shown = by_index.get(asked, page.rounds[-1])
+    current = next((each for each in page.rounds if not each.is_complete), page.rounds[-1])
+    shown = by_index.get(asked, current)
     return {
         "names": [(each.index, _round_title(page, each), each is shown) for each in page.rounds],
         "title": _round_title(page, shown),

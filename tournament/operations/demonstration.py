@@ -13,7 +13,7 @@ from pathlib import Path
 from engine.cli.new import class_prefix, render
 from engine.wheels import pack_project
 from tournament.competitions.models import RoundState, Tournament, TournamentState
-from tournament.competitions.selectors import progress_of
+from tournament.competitions.selectors import progress_of, with_progress
 from tournament.competitions.services import enter, open_tournament
 from tournament.competitions.services.dispatching import move_due_tournaments
 from tournament.operations.api_client import ApiClient
@@ -139,7 +139,7 @@ class Demonstration:
         bars = [self.checking_bar()]
         for tournament in tournaments:
             tournament.refresh_from_db()
-            progress = progress_of(tournament)
+            progress = progress_of(with_progress(Tournament.objects.all()).get(pk=tournament.pk))
             expected = progress.expected or progress.matches
             rounds = Tournament.objects.filter(
                 pk=tournament.pk, stages__rounds__state=RoundState.COMPLETE

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+import logging
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
+from typing import TypeVar
 
 from django.core.files.base import ContentFile
 from django.core.files.storage import Storage, storages
-from django.db import connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
 from tournament.store.clock import in_seconds
 from tournament.store.errors import BlobDamagedError, BlobMissingError
 from tournament.store.models import Pulse
+
+logger = logging.getLogger(__name__)
+
+RowT = TypeVar("RowT")
 
 
 def put_blob(data: bytes) -> str:
@@ -64,6 +70,23 @@ def beat(*, name: str, at_least_seconds: float = 0.0) -> bool:
     return created or bool(
         Pulse.objects.filter(name=name, at__lte=in_seconds(-at_least_seconds)).update(at=Now())
     )
+
+
+def guard_each(rows: Iterable[RowT], act: Callable[[RowT], bool]) -> int:
+    """Act on each row, whatever comes of the others; for how many `act` gave True.
+
+    What goes wrong with one is logged and does not stop the others; but a database that does not
+    answer stops all. Not inside a transaction: a failed statement would end it for all rows.
+    """
+    acted = 0
+    for row in rows:
+        try:
+            acted += act(row)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            logger.exception("%r was passed over", row)
+    return acted
 
 
 def drop_broken_connection() -> None:

@@ -25,7 +25,7 @@ ORGANISERS_MAY: dict[str, dict[str, tuple[str, ...]]] = {
             "seriesslot",
         ),
         "add": ("tournament",),
-        "change": ("tournament", "entrant", "match"),
+        "change": ("tournament", "entrant", "match", "series"),
     },
     "players": {
         "view": ("bot", "botversion", "versiongame"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from tournament.competitions.selectors.entries import (
     entrants_with_bots,
     entries_of,
+    preview_cancellation,
     preview_disqualification,
-    version_that_would_play,
     versions_awaited,
+    versions_that_would_play,
 )
 from tournament.competitions.selectors.pages import (
     AttemptRow,
+    AwaitedVersion,
     EntrantRow,
     MatchPage,
     PairingPart,
@@ -18,7 +20,6 @@ from tournament.competitions.selectors.pages import (
     RoundRow,
     TournamentPage,
     TournamentProgress,
-    can_enter,
     match_logs,
     match_page,
     match_record,
@@ -30,10 +31,12 @@ from tournament.competitions.selectors.pages import (
     revealed_secret,
     tournament_page,
     tournaments,
+    with_progress,
 )
 
 __all__ = [
     "AttemptRow",
+    "AwaitedVersion",
     "EntrantRow",
     "MatchPage",
     "PairingPart",
@@ -41,7 +44,6 @@ __all__ = [
     "RoundRow",
     "TournamentPage",
     "TournamentProgress",
-    "can_enter",
     "entrants_with_bots",
     "entries_of",
     "match_logs",
@@ -49,6 +51,7 @@ __all__ = [
     "match_record",
     "matches_of_bot",
     "pairing_row",
+    "preview_cancellation",
     "preview_disqualification",
     "progress_of",
     "public_tournaments",
@@ -56,6 +59,7 @@ __all__ = [
     "revealed_secret",
     "tournament_page",
     "tournaments",
-    "version_that_would_play",
     "versions_awaited",
+    "versions_that_would_play",
+    "with_progress",
 ]

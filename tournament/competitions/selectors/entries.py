@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from engine.ratings import RatingChange
 from tournament.competitions.models import (
@@ -18,7 +18,7 @@ from tournament.competitions.models import (
 )
 from tournament.competitions.selectors.engine_values import seats_at_table, stage_format
 from tournament.leaderboards.selectors import counting_results, preview_void
-from tournament.players.models import UNDECIDED, BotVersion, Player, VersionState
+from tournament.players.models import UNDECIDED, BotVersion, Player, VersionGame, VersionState
 from tournament.players.selectors import fits
 
 
@@ -36,45 +36,52 @@ def entries_of(tournament: Tournament, player: Player) -> QuerySet[Entrant]:
     return entrants_with_bots(tournament).filter(bots__bot__owner=player).distinct()
 
 
-def version_that_would_play(part: EntrantBot) -> BotVersion | None:
-    """The version with which a bot is frozen at the close, as things stand now.
+def versions_that_would_play(
+    tournament: Tournament, bots: Collection[int] | None = None
+) -> dict[int, BotVersion]:
+    """By bot the version with which it is frozen at the close, as things stand now.
 
     It is the newest one uploaded before the close that was accepted for the game, its ruleset and the
-    sizes of its tables.
+    sizes of its tables. Left out is who has none, and who is paused. `bots` (ids) are by default those
+    that have entered. The number of queries does not depend on how many they are.
     """
-    tournament = part.tournament
-    stages = tuple(tournament.stages.all())
-    versions = (
-        part.bot.versions.filter(
-            state=VersionState.ACCEPTED,
-            games__game=tournament.game,
-            uploaded_at__lt=tournament.closes_at,
-        )
-        .prefetch_related("games")
-        .order_by("-pk")
+    entered = EntrantBot.objects.filter(tournament=tournament).values("bot")
+    accepted = VersionGame.objects.filter(
+        game=tournament.game,
+        version__state=VersionState.ACCEPTED,
+        version__uploaded_at__lt=tournament.closes_at,
+        version__bot__in=entered if bots is None else bots,
+        version__bot__paused_reason="",
     )
-    for version in versions:
-        options = next(game.options for game in version.games.all() if game.game == tournament.game)
-        if all(_fits_stage(options, tournament, stage) for stage in stages):
-            return version
-    return None
+    stages = tuple(tournament.stages.all())
+    chosen: dict[int, BotVersion] = {}
+    for row in accepted.select_related("version__bot").order_by("-version"):
+        if row.version.bot_id not in chosen and all(
+            _fits_stage(row.options, tournament, stage) for stage in stages
+        ):
+            chosen[row.version.bot_id] = row.version
+    return chosen
 
 
-def versions_awaited(tournament: Tournament) -> Sequence[BotVersion]:
-    """The versions uploaded before the close that are being checked and might play, by bot.
+def versions_awaited(tournament: Tournament) -> tuple[BotVersion, ...]:
+    """The versions uploaded before the close that might play and are not decided yet, by bot.
 
-    A version older than one that is accepted already is not awaited.
+    A version older than one that is accepted already is not awaited, nor is one of an entrant that is
+    dropped anyhow since a bot of it is paused: while it is, nothing of it is checked.
     """
-    awaited: list[BotVersion] = []
-    parts = EntrantBot.objects.filter(
-        tournament=tournament, entrant__state=EntrantState.ACTIVE
-    ).select_related("bot", "tournament")
-    undecided = Q(state__in=UNDECIDED, uploaded_at__lt=tournament.closes_at)
-    for part in parts.filter(bot__versions__in=BotVersion.objects.filter(undecided)).distinct():
-        newest = version_that_would_play(part)
-        waiting = part.bot.versions.filter(undecided).select_related("bot").order_by("pk")
-        awaited.extend(waiting.filter(pk__gt=newest.pk) if newest else waiting)
-    return tuple(awaited)
+    parts = EntrantBot.objects.filter(tournament=tournament, entrant__state=EntrantState.ACTIVE)
+    paused = parts.exclude(bot__paused_reason="").values("entrant")
+    undecided = BotVersion.objects.filter(
+        state__in=UNDECIDED,
+        uploaded_at__lt=tournament.closes_at,
+        bot__in=parts.exclude(entrant__in=paused).values("bot"),
+    )
+    newest = versions_that_would_play(tournament)
+    return tuple(
+        version
+        for version in undecided.select_related("bot").order_by("bot__name", "pk")
+        if version.bot_id not in newest or version.pk > newest[version.bot_id].pk
+    )
 
 
 def played_pairings(entrant: Entrant) -> QuerySet[Pairing]:
@@ -82,23 +89,25 @@ def played_pairings(entrant: Entrant) -> QuerySet[Pairing]:
     return Pairing.objects.filter(entrants__entrant=entrant, decided_by__in=PLAYED).order_by("pk")
 
 
-def rated_match_keys(entrant: Entrant) -> list[str]:
-    """The keys in the rating log of the entrant's matches that count there, in order."""
-    slug = entrant.tournament.slug
-    keys = [
-        f"{slug}/{key}"
-        for key in Pairing.objects.filter(entrants__entrant=entrant, match__rated=True).values_list(
-            "key", flat=True
-        )
-    ]
-    return counting_results(keys)
+def rated_match_keys(pairings: QuerySet[Pairing]) -> list[str]:
+    """The keys in the rating log of those pairings whose results count there, in its order."""
+    rated = pairings.filter(match__rated=True).values_list("tournament__slug", "key")
+    return counting_results([f"{slug}/{key}" for slug, key in rated])
 
 
 def preview_disqualification(entrant: Entrant) -> tuple[RatingChange, ...]:
     """What voiding all that an entrant has played would change in the ratings, the biggest first."""
-    tournament = entrant.tournament
+    return _preview(entrant.tournament, played_pairings(entrant))
+
+
+def preview_cancellation(tournament: Tournament) -> tuple[RatingChange, ...]:
+    """What cancelling a tournament would change in the ratings, the biggest change first."""
+    return _preview(tournament, tournament.pairings.all())
+
+
+def _preview(tournament: Tournament, pairings: QuerySet[Pairing]) -> tuple[RatingChange, ...]:
     return preview_void(
-        game=tournament.game, kind=tournament.kind, match_keys=rated_match_keys(entrant)
+        game=tournament.game, kind=tournament.kind, match_keys=rated_match_keys(pairings)
     )
 
 

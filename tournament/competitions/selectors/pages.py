@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
+from typing import Any
 
 import msgspec
-from django.db.models import Count, QuerySet
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from engine.record import MatchRecord, decode_record, with_keys
 from engine.referee import SeatLog
@@ -21,6 +23,7 @@ from tournament.competitions.models import (
     Pairing,
     PublishPolicy,
     Round,
+    RoundState,
     Stage,
     Tournament,
     TournamentSecret,
@@ -29,9 +32,11 @@ from tournament.competitions.models import (
 from tournament.competitions.selectors.engine_values import (
     seats_at_table,
     stage_format,
+    stage_options,
     stage_view,
     tournament_key,
 )
+from tournament.competitions.selectors.entries import versions_awaited, versions_that_would_play
 from tournament.players.models import Bot, Player
 from tournament.store.services import read_blob
 
@@ -93,6 +98,11 @@ class RoundRow:
     state_label: str
     pairings: tuple[PairingRow, ...]
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether it is decided, and all before it are."""
+        return self.state == RoundState.COMPLETE
+
 
 @dataclass(frozen=True, slots=True)
 class TournamentProgress:
@@ -105,6 +115,16 @@ class TournamentProgress:
     stuck: int
     expected: int | None
     """In all, if the format can tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitedVersion:
+    """A version uploaded in time that a closed tournament waits for."""
+
+    bot: str
+    version: str
+    state: str
+    state_label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +142,10 @@ class TournamentPage:
     progress: TournamentProgress
     secret: str | None
     """In hex, once the tournament is finished."""
+    would_play: Mapping[str, str]
+    """By bot the version that would play, as things stand; empty once the versions are frozen."""
+    awaited: tuple[AwaitedVersion, ...]
+    """What has to be decided before a closed tournament can be sealed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +153,11 @@ class AttemptRow:
     """One try to play a match."""
 
     number: int
+    worker: str
     started_at: datetime
     ended_at: datetime | None
     ending: str
     ending_label: str
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +200,8 @@ def public_tournaments() -> QuerySet[Tournament]:
 
 def tournament_page(slug: str) -> TournamentPage:
     """The page of the tournament `slug`. Raises Tournament.DoesNotExist."""
-    tournament = Tournament.objects.select_related("organiser").get(slug=slug)
-    stage = tournament.stages.select_related("tournament").get()
+    tournament = with_progress(Tournament.objects.select_related("organiser")).get(slug=slug)
+    (stage,) = tournament.stages.all()
     fmt = stage_format(stage)
     has_started = stage.rounds.exists()
     return TournamentPage(
@@ -190,24 +214,61 @@ def tournament_page(slug: str) -> TournamentPage:
         standings=fmt.standings(stage_view(stage)) if has_started else (),
         progress=progress_of(tournament),
         secret=revealed_secret(tournament),
+        would_play=_would_play(tournament),
+        awaited=_awaited(tournament),
     )
 
 
-def progress_of(tournament: Tournament) -> TournamentProgress:
-    """How many matches are published, finished, running and stuck."""
-    counts = dict(tournament.matches.values_list("state").annotate(Count("pk")))
-    stage = tournament.stages.select_related("tournament").get()
-    players = tournament.entrants.filter(seed__isnull=False).count()
-    fmt = stage_format(stage)
+def _would_play(tournament: Tournament) -> dict[str, str]:
+    if tournament.pub:
+        return {}
+    chosen = versions_that_would_play(tournament).values()
+    return {version.bot.name: version.version for version in chosen}
+
+
+def _awaited(tournament: Tournament) -> tuple[AwaitedVersion, ...]:
+    if tournament.state != TournamentState.CLOSED or tournament.pub:
+        return ()
+    return tuple(
+        AwaitedVersion(
+            bot=version.bot.name,
+            version=version.version,
+            state=version.state,
+            state_label=version.get_state_display(),
+        )
+        for version in versions_awaited(tournament)
+    )
+
+
+def with_progress(rows: QuerySet[Tournament]) -> QuerySet[Tournament]:
+    """The tournaments with what `progress_of` asks, in two queries for any number of them."""
+    here = Match.objects.filter(tournament=OuterRef("pk"))
+    return rows.prefetch_related("stages").annotate(
+        match_count=_count(here),
+        finished_count=_count(here.filter(state=MatchState.FINISHED)),
+        running_count=_count(here.filter(state=MatchState.RUNNING)),
+        stuck_count=_count(here.filter(state=MatchState.STUCK)),
+        seeded_count=_count(Entrant.objects.filter(tournament=OuterRef("pk"), seed__isnull=False)),
+    )
+
+
+def _count(rows: QuerySet[Any]) -> Coalesce:
+    """How many rows of a correlated query there are, as a column."""
+    counted = rows.order_by().values("tournament").annotate(found=Count("pk")).values("found")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+
+
+def progress_of(tournament: Any) -> TournamentProgress:
+    """How many matches are published, finished, running and stuck. Wants a row of `with_progress`."""
+    (stage,) = tournament.stages.all()
+    players = tournament.seeded_count
     return TournamentProgress(
-        matches=sum(counts.values()),
-        finished=counts.get(MatchState.FINISHED, 0),
-        running=counts.get(MatchState.RUNNING, 0),
-        stuck=counts.get(MatchState.STUCK, 0),
+        matches=tournament.match_count,
+        finished=tournament.finished_count,
+        running=tournament.running_count,
+        stuck=tournament.stuck_count,
         expected=(
-            fmt.match_count(players, msgspec.convert(stage.options, fmt.options_type))
-            if players
-            else None
+            stage_format(stage).match_count(players, stage_options(stage)) if players else None
         ),
     )
 
@@ -243,11 +304,11 @@ def match_page(slug: str, key: str, *, for_staff: bool = False) -> MatchPage:
         attempts=tuple(
             AttemptRow(
                 number=number,
+                worker=attempt.worker,
                 started_at=attempt.started_at,
                 ended_at=attempt.ended_at,
                 ending=attempt.ending,
                 ending_label=attempt.get_ending_display(),
-                detail=attempt.detail,
             )
             for number, attempt in enumerate(match.tries.all(), 1)
         ),
@@ -288,17 +349,6 @@ def matches_of_bot(bot: Bot) -> QuerySet[Match]:
         .select_related("tournament", "pairing__round")
         .prefetch_related("pairing__entrants__entrant")
         .order_by("-pk")
-    )
-
-
-def can_enter(tournament: Tournament, player: Player, now: datetime) -> Sequence[Bot]:
-    """The bots that `player` could enter now."""
-    if tournament.state != TournamentState.OPEN or now >= tournament.closes_at:
-        return ()
-    return tuple(
-        Bot.objects.filter(owner=player, paused_reason="")
-        .exclude(entries__tournament=tournament)
-        .order_by("name")
     )
 
 

@@ -27,7 +27,7 @@ from tournament.competitions.services.planning import (
 )
 from tournament.competitions.services.playing import Play, forfeit_match, play_match
 from tournament.competitions.services.rounds import advance_round
-from tournament.competitions.services.series import create_series
+from tournament.competitions.services.series import create_series, restart_series
 from tournament.competitions.services.sweeping import sweep_blobs
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "open_tournament",
     "pause_tournament",
     "play_match",
+    "restart_series",
     "resume_tournament",
     "round_is_empty",
     "start_tournament",

@@ -7,6 +7,7 @@ itself; `tournament.tasks` does, after commit.
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import logging
 import math
@@ -19,6 +20,7 @@ from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Avg, Count, Exists, OuterRef, Q
 from django.db.models.functions import Now
 
+from engine.errors import UsageError
 from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.models import (
     IN_FLIGHT,
@@ -28,6 +30,7 @@ from tournament.competitions.models import (
     Match,
     MatchState,
     Pairing,
+    PauseCause,
     Round,
     RoundState,
     Tournament,
@@ -45,7 +48,7 @@ from tournament.competitions.services.series import run_due_series
 from tournament.players.services import queue_versions, return_expired_versions
 from tournament.store.clock import in_seconds, read_clock
 from tournament.store.leases import Lease, expired
-from tournament.store.services import beat
+from tournament.store.services import beat, guard_each
 
 logger = logging.getLogger(__name__)
 
@@ -111,18 +114,13 @@ def return_expired_matches() -> int:
     """Give back the matches whose worker shows no sign of life; how many those were."""
     rows = Match.objects.filter(expired(), state=MatchState.RUNNING)
     found = list(rows.values_list("pk", "fence", "lease_owner")[:1000])
-    for pk, fence, owner in found:
-        _return_expired(Lease(pk, fence, owner))
-    return len(found)
+    return guard_each(found, lambda row: _return_expired(Lease(*row)))
 
 
-@transaction.atomic
-def _return_expired(lease: Lease) -> None:
-    still = Match.objects.select_for_update().filter(
-        expired(), pk=lease.pk, fence=lease.fence, state=MatchState.RUNNING
-    )
-    if still.exists():
-        count_failure(lease, AttemptEnding.LOST, "its worker showed no sign of life")
+def _return_expired(lease: Lease) -> bool:
+    still_expired = expired() & Q(state=MatchState.RUNNING)
+    detail = "its worker showed no sign of life"
+    return count_failure(lease, AttemptEnding.LOST, detail, only_if=still_expired)
 
 
 def move_due_tournaments(*, now: datetime) -> int:
@@ -131,29 +129,35 @@ def move_due_tournaments(*, now: datetime) -> int:
         Q(state=TournamentState.DRAFT, opens_at__lte=now, paused_reason="")
         | Q(state=TournamentState.OPEN, closes_at__lte=now)
         | Q(state=TournamentState.CLOSED)
-    ).order_by("starts_at", "pk")
-    return _each(due, lambda tournament: _move_due(tournament, now))
+    ).exclude(pause_cause=PauseCause.FAILURE)
+    return _each(due.order_by("starts_at", "pk"), lambda tournament: _move_due(tournament, now))
 
 
 def _each(tournaments: Iterable[Tournament], act: Callable[[Tournament], bool]) -> int:
-    """Act on each, whatever comes of the others; one that cannot go on is paused with the reason."""
-    moved = 0
-    for tournament in tournaments:
+    """Act on each; how many moved. One that cannot go on is paused, and the others go on."""
+
+    def act_or_pause(tournament: Tournament) -> bool:
         try:
-            moved += act(tournament)
+            return act(tournament)
         except TournamentStateError:
             logger.info("tournament %s was moved by another", tournament.slug)
         except (OperationalError, InterfaceError):
             raise
         except Exception as error:
             logger.exception("tournament %s cannot go on", tournament.slug)
-            _pause(tournament, f"{type(error).__name__}: {error}")
-    return moved
+            _pause(tournament, error)
+        return False
+
+    return guard_each(tournaments, act_or_pause)
 
 
-def _pause(tournament: Tournament, detail: str) -> None:
-    if not tournament.paused_reason:
-        pause_tournament(tournament=tournament, reason=f"it cannot go on: {detail}")
+def _pause(tournament: Tournament, error: Exception) -> None:
+    """Hold it, with a reason for everybody; the log has what is for the operator alone."""
+    detail = str(error) if isinstance(error, UsageError) else "an error of the site, see its log"
+    with contextlib.suppress(TournamentStateError):  # paused or ended by another meanwhile
+        pause_tournament(
+            tournament=tournament, reason=f"it cannot go on: {detail}", cause=PauseCause.FAILURE
+        )
 
 
 def _move_due(tournament: Tournament, now: datetime) -> bool:

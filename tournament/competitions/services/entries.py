@@ -100,11 +100,12 @@ def _add(tournament: Tournament, bots: Sequence[Bot], label: str) -> Entrant:
 def leave(*, entrant: Entrant, by: Player) -> None:
     """Take an entry back while entries are open.
 
-    Raises EntryError if it is not the player's, TournamentStateError later (then it can only withdraw).
+    Raises EntryError if it is not the player's, TournamentStateError from the close on (then it can
+    only withdraw), also when its time has come and nobody has closed it yet.
     """
     tournament = Tournament.objects.select_for_update().get(pk=entrant.tournament_id)
     _check_right(entrant, by)
-    if tournament.state != TournamentState.OPEN:
+    if tournament.state != TournamentState.OPEN or read_clock() >= tournament.closes_at:
         raise TournamentStateError(
             f"{tournament.name} is not open for entries any more: withdraw instead"
         )
@@ -139,9 +140,10 @@ def disqualify_entrant(*, entrant: Entrant, reason: str, void_played: bool = Fal
 
 def _void_played(entrant: Entrant) -> None:
     tournament = Tournament.objects.select_for_update().get(pk=entrant.tournament_id)
-    for pairing in played_pairings(entrant):
+    played = played_pairings(entrant)
+    logged = rated_match_keys(played)
+    for pairing in played:
         replace_result(pairing, void_result(engine_pairing_result(pairing)))
-    logged = rated_match_keys(entrant)
     if logged:
         void_results(game=tournament.game, kind=tournament.kind, match_keys=logged)
 

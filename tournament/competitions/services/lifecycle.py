@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from django.db import transaction
@@ -25,6 +26,7 @@ from tournament.competitions.models import (
     EntrantBot,
     EntrantState,
     MatchState,
+    PauseCause,
     Tournament,
     TournamentSecret,
     TournamentState,
@@ -32,11 +34,14 @@ from tournament.competitions.models import (
 from tournament.competitions.selectors.engine_values import stage_format, stage_options
 from tournament.competitions.selectors.entries import (
     entrants_with_bots,
-    version_that_would_play,
+    rated_match_keys,
     versions_awaited,
+    versions_that_would_play,
 )
 from tournament.competitions.services.rounds import advance_round
 from tournament.leaderboards.selectors import strengths
+from tournament.leaderboards.services import void_results
+from tournament.players.models import Bot, BotVersion, VersionState
 from tournament.store.clock import read_clock
 from tournament.store.leases import FREE_FIELDS
 
@@ -61,7 +66,8 @@ def close_tournament(*, tournament: Tournament, now: datetime | None = None) -> 
 
     Sealing freezes each entrant to its newest accepted version uploaded before the close, and
     publishes `pub`. As long as an uploaded version that might play is being checked, it stays closed
-    without a seal; call it again later. Raises TournamentStateError before the scheduled close (deals
+    without a seal; call it again later. While one is stuck it is paused, with the version as the
+    reason, and goes on with the first call that finds it decided, or being checked again. Raises TournamentStateError before the scheduled close (deals
     depend on that time, so it cannot be moved), and in any other state.
     """
     tournament = _lock(tournament)
@@ -73,14 +79,45 @@ def close_tournament(*, tournament: Tournament, now: datetime | None = None) -> 
         raise TournamentStateError(
             f"{tournament.name} is {tournament.get_state_display()}: it cannot be closed"
         )
-    if not versions_awaited(tournament):
+    _lock_bots(tournament)
+    awaited = versions_awaited(tournament)
+    _hold_while_stuck(tournament, [each for each in awaited if each.state == VersionState.STUCK])
+    if not awaited:
         _seal(tournament)
     return tournament
 
 
+def _lock_bots(tournament: Tournament) -> None:
+    """Wait for the uploads that have begun: one that was in time may be committed after the close.
+
+    An upload locks its bot before its moment is noted, so what is not seen from here on is late.
+    """
+    entered = EntrantBot.objects.filter(tournament=tournament).values("bot")
+    list(Bot.objects.select_for_update(no_key=True).filter(pk__in=entered).order_by("pk"))
+
+
+def _hold_while_stuck(tournament: Tournament, stuck: list[BotVersion]) -> None:
+    """Pause it while versions that it awaits are stuck, so that its organiser sees why it waits."""
+    if stuck and tournament.pause_cause in {"", PauseCause.STUCK_VERSION}:
+        names = ", ".join(str(version) for version in stuck)
+        reason = (
+            f"waits for {names}, uploaded before the close, which the site could not check: staff "
+            "have to check it again, or its owner withdraws it"
+        )
+        _write_pause(tournament, PauseCause.STUCK_VERSION, reason)
+    elif not stuck and tournament.pause_cause == PauseCause.STUCK_VERSION:
+        _write_pause(tournament, "", "")
+
+
+def _write_pause(tournament: Tournament, cause: str, reason: str) -> None:
+    tournament.pause_cause, tournament.paused_reason = cause, reason[:500]
+    tournament.save(update_fields=["pause_cause", "paused_reason"])
+
+
 def _seal(tournament: Tournament) -> None:
+    versions = versions_that_would_play(tournament)
     for entrant in entrants_with_bots(tournament):
-        _freeze(entrant)
+        _freeze(entrant, versions)
     wheels = sorted(
         EntrantBot.objects.filter(
             tournament=tournament, entrant__state=EntrantState.ACTIVE
@@ -107,10 +144,10 @@ def make_pub(closes_at: datetime, wheels: list[tuple[str, str]]) -> str:
     )
 
 
-def _freeze(entrant: Entrant) -> None:
+def _freeze(entrant: Entrant, versions: Mapping[int, BotVersion]) -> None:
     """Give each of its bots the version it plays with; drop it if one has none."""
     for part in entrant.bots.all():
-        version = None if part.bot.paused_reason else version_that_would_play(part)
+        version = versions.get(part.bot_id)
         if version is None:
             why = part.bot.paused_reason or (
                 f"no version uploaded before the close was accepted for {entrant.tournament.game} "
@@ -133,10 +170,7 @@ def start_tournament(*, tournament: Tournament, now: datetime | None = None) -> 
     """
     tournament = _lock(tournament)
     if tournament.state != TournamentState.CLOSED or not tournament.pub:
-        raise TournamentStateError(
-            f"{tournament.name} cannot start: it is {tournament.get_state_display()}"
-            + ("" if tournament.pub else " and not sealed yet")
-        )
+        raise TournamentStateError(f"{tournament.name} cannot start: {_why_not_yet(tournament)}")
     if tournament.paused_reason:
         raise TournamentStateError(f"{tournament.name} is paused: {tournament.paused_reason}")
     now = now or read_clock()
@@ -152,6 +186,16 @@ def start_tournament(*, tournament: Tournament, now: datetime | None = None) -> 
     advance_round(tournament=tournament)
     tournament.refresh_from_db()
     return tournament
+
+
+def _why_not_yet(tournament: Tournament) -> str:
+    where = f"it is {tournament.get_state_display()}"
+    if tournament.state != TournamentState.CLOSED:
+        return where
+    awaited = ", ".join(
+        f"{version} ({version.get_state_display()})" for version in versions_awaited(tournament)
+    )
+    return f"{where} and not sealed yet" + (f", since it waits for {awaited}" if awaited else "")
 
 
 def _seed(tournament: Tournament) -> None:
@@ -192,9 +236,10 @@ def _check_format(tournament: Tournament) -> None:
 
 @transaction.atomic
 def cancel_tournament(*, tournament: Tournament, reason: str) -> Tournament:
-    """End it without a result: what is being played is stopped and discarded.
+    """End it without a result: what is being played is discarded, what was played counts for nothing.
 
-    Raises TournamentStateError if it has ended, or without a reason.
+    Its rated results are void from then on (`selectors.preview_cancellation` tells beforehand what
+    that changes); its finished matches keep their records. Raises TournamentStateError if it has ended, or without a reason.
     """
     if not reason.strip():
         raise TournamentStateError("give a reason: the players will read it")
@@ -207,22 +252,31 @@ def cancel_tournament(*, tournament: Tournament, reason: str) -> Tournament:
     MATCH_TRANSITIONS.move(
         tournament.matches.all(), MatchState.CANCELLED, fence=F("fence") + 1, **FREE_FIELDS
     )
+    logged = rated_match_keys(tournament.pairings.all())
+    if logged:
+        void_results(game=tournament.game, kind=tournament.kind, match_keys=logged)
     return tournament
 
 
 @transaction.atomic
-def pause_tournament(*, tournament: Tournament, reason: str) -> Tournament:
+def pause_tournament(
+    *, tournament: Tournament, reason: str, cause: PauseCause = PauseCause.ORGANISER
+) -> Tournament:
     """Let no more of its matches begin; what is being played is finished and counts.
 
-    Raises TournamentStateError if it has ended, or without a reason.
+    Raises TournamentStateError if it has ended or is paused already (the reason that it has stays), or
+    without a reason.
     """
     if not reason.strip():
         raise TournamentStateError("give a reason: the players will read it")
     tournament = _lock(tournament)
     if tournament.state in {TournamentState.FINISHED, TournamentState.CANCELLED}:
         raise TournamentStateError(f"{tournament.name} has ended")
-    tournament.paused_reason = reason.strip()[:500]
-    tournament.save(update_fields=["paused_reason"])
+    if tournament.paused_reason:
+        raise TournamentStateError(
+            f"{tournament.name} is paused already: {tournament.paused_reason}"
+        )
+    _write_pause(tournament, cause, reason.strip())
     MATCH_TRANSITIONS.move(
         tournament.matches.all(),
         MatchState.PENDING,
@@ -234,12 +288,19 @@ def pause_tournament(*, tournament: Tournament, reason: str) -> Tournament:
 
 @transaction.atomic
 def resume_tournament(*, tournament: Tournament) -> Tournament:
-    """Go on; matches that were stuck are tried again. Raises TournamentStateError unless it is paused."""
+    """Go on; matches that were stuck are tried again.
+
+    Raises TournamentStateError unless it is paused, and while it waits for a version that is stuck:
+    then it goes on by itself.
+    """
     tournament = _lock(tournament)
     if not tournament.paused_reason:
         raise TournamentStateError(f"{tournament.name} is not paused")
-    tournament.paused_reason = ""
-    tournament.save(update_fields=["paused_reason"])
+    if tournament.pause_cause == PauseCause.STUCK_VERSION:
+        raise TournamentStateError(
+            f"{tournament.name} {tournament.paused_reason}; then it goes on by itself"
+        )
+    _write_pause(tournament, "", "")
     MATCH_TRANSITIONS.move(
         tournament.matches.all(),
         MatchState.PENDING,

@@ -156,6 +156,8 @@ def _checked(errors: dict[str, str], field: str, make: Any) -> Any:
 
 def _make_contest(plan: Plan, fmt: Format) -> Contest:
     given = dict(plan.contest or {"kind": "boards", "boards": MIN_RATED_BOARDS})
+    if given.get("kind") == "games" and "extra_boards" in given:
+        raise ContestError("whole games have no extra boards: leave them out, or choose boards")
     if fmt.knocks_out and given.get("kind") == "boards":
         given.setdefault("extra_boards", DEFAULT_EXTRA_BOARDS)
     try:

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from engine.agents import BotSource
@@ -30,6 +31,7 @@ from tournament.competitions.models import (
     Match,
     MatchState,
     Pairing,
+    PauseCause,
     Tournament,
     TournamentState,
 )
@@ -221,9 +223,16 @@ def release_match(lease: Lease) -> bool:
 
 
 @transaction.atomic
-def count_failure(lease: Lease, ending: AttemptEnding, detail: str) -> bool:
-    """Note a failure of our own: tried again later, after the fifth stuck; False if the claim was lost."""
-    rows = leases.held(Match.objects.all(), lease)
+def count_failure(
+    lease: Lease, ending: AttemptEnding, detail: str, *, only_if: Q | None = None
+) -> bool:
+    """Note a failure of our own: tried again later, after the fifth stuck; False if the claim was lost.
+
+    `only_if` narrows the states of the row in which it counts. The tournament is locked before the
+    match, as by whoever pauses or cancels it, so that neither waits for the other for ever.
+    """
+    Tournament.objects.select_for_update(of=("self",)).filter(matches=lease.pk).first()
+    rows = leases.held(Match.objects.filter(only_if or Q()), lease)
     match = rows.select_for_update(of=("self",)).select_related("pairing").first()
     if match is None:
         return False
@@ -237,14 +246,18 @@ def count_failure(lease: Lease, ending: AttemptEnding, detail: str) -> bool:
     )
     end_attempt(lease, ending, detail)
     if is_stuck:
-        _pause(match, detail)
+        _pause(match, ending)
     return bool(moved)
 
 
-def _pause(match: Match, detail: str) -> None:
-    reason = f"{match.pairing.key} could not be played in {leases.MAX_ATTEMPTS} attempts: {detail}"
+def _pause(match: Match, ending: AttemptEnding) -> None:
+    """Pause its tournament, in words for everybody: what exactly happened stands in the attempts."""
+    reason = (
+        f"{match.pairing.key} could not be played in {leases.MAX_ATTEMPTS} attempts; the last ended "
+        f"so: {ending.label}. Its attempts in the admin tell more"
+    )
     Tournament.objects.filter(pk=match.tournament_id, paused_reason="").update(
-        paused_reason=reason[:500]
+        paused_reason=reason[:500], pause_cause=PauseCause.FAILURE
     )
 
 

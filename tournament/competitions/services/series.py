@@ -8,6 +8,7 @@ missed slot is run, late, with its entries open as long as always.
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import zoneinfo
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import msgspec
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils.text import slugify
 
 from engine.errors import UsageError
@@ -23,6 +24,7 @@ from tournament.competitions.errors import InvalidTournamentError
 from tournament.competitions.models import Series, SeriesSlot, Tournament
 from tournament.competitions.services.planning import Plan, check_plan, create_tournament
 from tournament.players.models import Player
+from tournament.store.services import guard_each
 
 logger = logging.getLogger(__name__)
 
@@ -118,32 +120,62 @@ def _check_template(
         return
     try:
         plan = _plan("A series", "", rule, now + rule.lead, template)
-    except TypeError as error:
-        errors["template"] = f"it has a field that a tournament has not: {error}"
+    except InvalidTournamentError as error:
+        errors.update(error.fields)
         return
     errors.update(check_plan(plan, now))
 
 
 def run_due_series(*, now: datetime) -> tuple[Tournament, ...]:
-    """Make the tournaments of the slots that are due at `now`; those that were made."""
-    made = []
-    for series in Series.objects.filter(is_active=True).select_related("organiser"):
+    """Make the tournaments of the slots that are due at `now`; those that were made.
+
+    A series that cannot make its tournament is switched off with the reason, and the others go on.
+    """
+    made: list[Tournament] = []
+
+    def run(series: Series) -> bool:
         try:
             tournament = _run_series(series, now)
-        except (
-            UsageError
-        ):  # a format or option that this code no longer has: the other series go on
-            logger.exception("series %s makes no tournament", series.slug)
-            Series.objects.filter(pk=series.pk).update(is_active=False)
-            continue
-        if tournament is not None:
-            made.append(tournament)
+        except UsageError as error:
+            logger.warning("series %s is switched off: %s", series.slug, error)
+            _switch_off(series, str(error))
+        except DatabaseError:
+            raise  # another dispatch made it at the same moment, or the database is away: tried again
+        except Exception:
+            logger.exception("series %s is switched off", series.slug)
+            _switch_off(series, "an error of the site, see its log")
+        else:
+            made.extend([tournament] if tournament else [])
+        return False
+
+    guard_each(Series.objects.filter(is_active=True).select_related("organiser"), run)
     return tuple(made)
+
+
+def _switch_off(series: Series, reason: str) -> None:
+    Series.objects.filter(pk=series.pk).update(is_active=False, stopped_reason=reason[:500])
+
+
+@transaction.atomic
+def restart_series(*, series: Series, now: datetime) -> Series:
+    """Let a series that was switched off make tournaments again, as after an outage.
+
+    Raises InvalidTournamentError, with what would have to change, if it still cannot make one.
+    """
+    errors: dict[str, str] = {}
+    rule = _check_rule(series.rule, errors)
+    if rule is not None:
+        _check_template(series.template, rule, now, errors)
+    if errors or rule is None:
+        raise InvalidTournamentError(errors)
+    series.is_active, series.stopped_reason = True, ""
+    series.save(update_fields=["is_active", "stopped_reason"])
+    return series
 
 
 @transaction.atomic
 def _run_series(series: Series, now: datetime) -> Tournament | None:
-    rule = msgspec.convert(series.rule, Rule)
+    rule = _read_rule(series)
     slot = latest_slot(rule, series.time_zone, now + rule.lead)
     if slot is None or slot <= series.created_at:
         return None
@@ -164,10 +196,30 @@ def _run_series(series: Series, now: datetime) -> Tournament | None:
     return row.tournament
 
 
+def _read_rule(series: Series) -> Rule:
+    errors: dict[str, str] = {}
+    rule = _check_rule(series.rule, errors)
+    if rule is None:
+        raise InvalidTournamentError(errors)
+    return rule
+
+
 def _plan(
     name: str, slug: str, rule: Rule, starts_at: datetime, template: Mapping[str, Any]
 ) -> Plan:
+    """A tournament of a series. Raises InvalidTournamentError for a template that has other fields."""
     closes_at = starts_at - timedelta(minutes=rule.pause_minutes)
+    unknown = sorted(set(template) - {field.name for field in dataclasses.fields(Plan)})
+    missing = sorted({"game", "format"} - set(template))
+    if unknown or missing:
+        raise InvalidTournamentError(
+            {
+                "template": "; ".join(
+                    [f"a tournament has no {name!r}" for name in unknown]
+                    + [f"it needs {name!r}" for name in missing]
+                )
+            }
+        )
     return Plan(
         name=name,
         slug=slug,

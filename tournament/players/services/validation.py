@@ -21,7 +21,7 @@ from tournament.players.models import (
 from tournament.store import leases
 from tournament.store.clock import in_seconds
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
-from tournament.store.services import drop_broken_connection, put_blob, read_blob
+from tournament.store.services import drop_broken_connection, guard_each, put_blob, read_blob
 
 logger = logging.getLogger(__name__)
 
@@ -122,10 +122,10 @@ def _fail(lease: Lease, detail: str) -> None:
 
 
 @transaction.atomic
-def _count_failure(rows: QuerySet[BotVersion], detail: str) -> None:
+def _count_failure(rows: QuerySet[BotVersion], detail: str) -> bool:
     version = rows.select_for_update().first()
     if version is None:
-        return
+        return False
     attempts = version.attempts + 1
     is_stuck = attempts >= leases.MAX_ATTEMPTS
     VERSION_TRANSITIONS.move(
@@ -135,15 +135,16 @@ def _count_failure(rows: QuerySet[BotVersion], detail: str) -> None:
         reason=f"our failure, not the bot's: {detail}" if is_stuck else version.reason,
         **leases.free_after_failure(attempts),
     )
+    return True
 
 
 def return_expired_versions() -> int:
     """Give back the versions whose worker shows no sign of life; how many those were."""
     rows = BotVersion.objects.filter(leases.expired(), state=VersionState.RUNNING)
     found = list(rows.values_list("pk", flat=True)[:100])
-    for pk in found:
-        _count_failure(rows.filter(pk=pk), "its worker died during the check")
-    return len(found)
+    return guard_each(
+        found, lambda pk: _count_failure(rows.filter(pk=pk), "its worker died during the check")
+    )
 
 
 @transaction.atomic

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from engine.errors import FormatError
 from tests.tournament_factories import (
     make_bot,
     make_plan,
@@ -117,7 +118,7 @@ def test_paused_tournament_does_not_start_by_itself(bots):
 
 
 def test_one_tournament_that_cannot_go_on_is_paused_and_the_others_go_on(bots, monkeypatch, caplog):
-    caplog.set_level(logging.CRITICAL)
+    caplog.set_level(logging.ERROR)
     broken = make_tournament(bots[:2], name="Broken")
     sound = make_tournament(bots[2:4], name="Sound")
     close = dispatching.close_tournament
@@ -131,8 +132,67 @@ def test_one_tournament_that_cannot_go_on_is_paused_and_the_others_go_on(bots, m
     move_due_tournaments(now=broken.starts_at + timedelta(seconds=5))
     broken.refresh_from_db()
     sound.refresh_from_db()
-    assert "a bug of ours" in broken.paused_reason
+    assert broken.paused_reason == "it cannot go on: an error of the site, see its log"
+    assert "a bug of ours" in caplog.text
     assert sound.state == TournamentState.RUNNING
+
+
+def test_tournament_that_cannot_go_on_is_not_tried_again_before_it_is_resumed(bots, monkeypatch):
+    broken = make_tournament(bots[:2])
+    tries = []
+
+    def fail(*, tournament, now):
+        tries.append(tournament.pk)
+        raise FormatError("there is no format 'gone'")
+
+    monkeypatch.setattr(dispatching, "close_tournament", fail)
+    for _ in range(2):
+        move_due_tournaments(now=broken.starts_at)
+    broken.refresh_from_db()
+    assert tries == [broken.pk]
+    assert broken.paused_reason == "it cannot go on: there is no format 'gone'"
+
+
+def test_tournament_that_even_a_pause_cannot_hold_does_not_stop_the_others(
+    bots, monkeypatch, caplog
+):
+    caplog.set_level(logging.CRITICAL)
+    broken = make_tournament(bots[:2], name="Broken")
+    sound = make_tournament(bots[2:4], name="Sound")
+    close = dispatching.close_tournament
+
+    def fail(*, tournament, **_):
+        if tournament.pk == broken.pk:
+            raise ZeroDivisionError
+        return close(tournament=tournament, now=sound.starts_at)
+
+    monkeypatch.setattr(dispatching, "close_tournament", fail)
+    monkeypatch.setattr(dispatching, "pause_tournament", fail)
+    move_due_tournaments(now=sound.starts_at)
+    sound.refresh_from_db()
+    assert sound.state == TournamentState.RUNNING
+
+
+def test_match_that_cannot_be_given_back_does_not_stop_the_others(bots, monkeypatch, caplog):
+    caplog.set_level(logging.CRITICAL)
+    tournament = league(bots[:3])
+    from tournament.competitions.services.playing import _claim
+
+    first, second = tournament.matches.order_by("pk")[:2]
+    for match in (first, second):
+        assert _claim(match.pk, "a worker that dies") is not None
+    Match.objects.filter(pk__in=[first.pk, second.pk]).update(lease_until=in_seconds(-1))
+    count_failure = dispatching.count_failure
+
+    def fail(lease, *args, **kwargs):
+        if lease.pk == first.pk:
+            raise ZeroDivisionError
+        return count_failure(lease, *args, **kwargs)
+
+    monkeypatch.setattr(dispatching, "count_failure", fail)
+    assert dispatching.return_expired_matches() == 1
+    second.refresh_from_db()
+    assert second.state == MatchState.PENDING
 
 
 def test_lost_claim_is_given_back_with_its_attempt(bots):

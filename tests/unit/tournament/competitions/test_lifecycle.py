@@ -24,19 +24,31 @@ from tournament.competitions.errors import EntryError, TournamentStateError
 from tournament.competitions.models import (
     EntrantState,
     MatchState,
+    PauseCause,
     Tournament,
     TournamentSecret,
     TournamentState,
 )
 from tournament.competitions.selectors import (
+    preview_cancellation,
     revealed_secret,
-    version_that_would_play,
     versions_awaited,
+    versions_that_would_play,
 )
+from tournament.competitions.services import lifecycle
+from tournament.competitions.services.dispatching import move_due_tournaments
 from tournament.competitions.services.lifecycle import make_pub
+from tournament.leaderboards.models import EventKind, Rating, RatingEvent
+from tournament.leaderboards.services import (
+    RatedResult,
+    RatedTeam,
+    append_results,
+    verify_ratings,
+)
 from tournament.players import services as players
-from tournament.players.models import BotVersion, VersionState
+from tournament.players.models import VERSION_TRANSITIONS, BotVersion, VersionState
 from tournament.store.clock import read_clock
+from tournament.store.leases import FREE_FIELDS
 
 pytestmark = pytest.mark.django_db
 
@@ -104,11 +116,9 @@ def test_newest_version_uploaded_in_time_is_frozen(bots):
     BotVersion.objects.filter(pk=late.pk).update(
         uploaded_at=tournament.closes_at + timedelta(seconds=1)
     )
-    part = entrant_of(tournament, "alpha").bots.get()
-    assert version_that_would_play(part) == newer
+    assert versions_that_would_play(tournament)[alpha.pk] == newer
     close(tournament)
-    part.refresh_from_db()
-    assert part.version == newer
+    assert entrant_of(tournament, "alpha").bots.get().version == newer
 
 
 @pytest.mark.parametrize(
@@ -125,7 +135,7 @@ def test_version_that_was_not_accepted_for_this_play_does_not_count(games):
     good = accept(submit(owner, "delta", "0.9"))
     tournament = make_tournament([good.bot])
     newest = accept(submit(owner, "delta", "2.0"), games)
-    assert version_that_would_play(entrant_of(tournament, "delta").bots.get()) == good
+    assert versions_that_would_play(tournament) == {good.bot_id: good}
     assert newest.state == VersionState.ACCEPTED
 
 
@@ -166,6 +176,101 @@ def test_late_upload_is_not_awaited(bots):
     assert close(tournament).pub
 
 
+def test_unchecked_version_of_a_paused_bot_is_not_awaited(bots):
+    tournament = make_tournament(bots)
+    submit(bots[1].owner, "beta", "1.1")
+    players.pause_bot(bot=bots[1], reason="under suspicion")
+    assert versions_awaited(tournament) == ()
+    assert close(tournament).pub
+    assert entrant_of(tournament, "beta").reason == "beta: under suspicion"
+
+
+def test_pair_with_a_paused_bot_is_not_waited_for():
+    owner = make_player()
+    one, two = make_bot("one", owner), make_bot("two", owner)
+    tournament = make_tournament(kind="pair")
+    services.enter(tournament=tournament, bots=[one, two], by=owner)
+    submit(owner, "one", "1.1")
+    players.pause_bot(bot=two, reason="under suspicion")
+    assert versions_awaited(tournament) == ()
+
+
+def let_be_stuck(version: BotVersion) -> BotVersion:
+    """As if the site had failed to check it five times."""
+    rows = BotVersion.objects.filter(pk=version.pk)
+    VERSION_TRANSITIONS.move(
+        rows, VersionState.RUNNING, lease_owner="test", lease_until=read_clock()
+    )
+    VERSION_TRANSITIONS.move(rows, VersionState.STUCK, **FREE_FIELDS)
+    version.refresh_from_db()
+    return version
+
+
+class TestStuckVersion:
+    @pytest.fixture
+    def stuck(self, bots):
+        return let_be_stuck(submit(bots[1].owner, "beta", "1.1"))
+
+    @pytest.fixture
+    def held(self, bots, stuck):
+        tournament = make_tournament(bots)
+        move_due_tournaments(now=tournament.starts_at)
+        tournament.refresh_from_db()
+        return tournament
+
+    def test_pauses_the_tournament_and_is_named(self, held):
+        assert (held.state, held.pub) == (TournamentState.CLOSED, "")
+        assert "waits for beta 1.1" in held.paused_reason
+        assert held.pause_cause == PauseCause.STUCK_VERSION
+
+    @pytest.mark.parametrize("act", [players.withdraw_version, players.retry_version])
+    def test_decided_lets_the_tournament_go_on_by_itself(self, held, stuck, act):
+        act(version=stuck)
+        if stuck.state == VersionState.SUBMITTED:
+            move_due_tournaments(now=held.starts_at)
+            held.refresh_from_db()
+            assert (held.paused_reason, held.pub) == ("", "")
+            accept(stuck)
+        move_due_tournaments(now=held.starts_at)
+        held.refresh_from_db()
+        assert (held.paused_reason, held.state) == ("", TournamentState.RUNNING)
+
+    def test_cannot_be_waved_through_by_resuming(self, held):
+        with pytest.raises(TournamentStateError, match=r"beta 1\.1.*goes on by itself"):
+            services.resume_tournament(tournament=held)
+
+    def test_does_not_end_an_organisers_pause(self, bots, stuck):
+        tournament = make_tournament(bots)
+        services.pause_tournament(tournament=tournament, reason="the hall is dark")
+        close(tournament)
+        players.withdraw_version(version=stuck)
+        tournament = close(tournament)
+        assert tournament.paused_reason == "the hall is dark"
+        assert tournament.pub
+
+
+def test_start_names_the_versions_that_it_waits_for(bots):
+    tournament = make_tournament(bots)
+    submit(bots[1].owner, "beta", "1.1")
+    close(tournament)
+    with pytest.raises(
+        TournamentStateError, match=r"waits for beta 1\.1 \(waiting to be checked\)"
+    ):
+        services.start_tournament(tournament=tournament, now=tournament.starts_at)
+
+
+@pytest.mark.parametrize("size", [3, 9])
+def test_versions_that_would_play_are_read_in_so_many_queries_for_any_number(
+    size, django_assert_max_num_queries
+):
+    owner = make_player()
+    tournament = make_tournament([make_bot(f"bot{number}", owner) for number in range(size)])
+    with django_assert_max_num_queries(2):
+        assert len(versions_that_would_play(tournament)) == size
+    with django_assert_max_num_queries(3):
+        assert versions_awaited(tournament) == ()
+
+
 def test_entrant_without_a_version_is_dropped_with_the_reason(bots):
     tournament = make_tournament(bots)
     players.withdraw_version(version=bots[2].versions.get())
@@ -195,8 +300,6 @@ def test_start_seeds_by_name_where_nobody_is_rated(bots):
 
 
 def test_start_seeds_the_better_rated_first(bots):
-    from tournament.leaderboards.services import RatedResult, RatedTeam, append_results
-
     teams = (RatedTeam((("gamma", "1.0"),), 1), RatedTeam((("alpha", "1.0"),), 2))
     append_results(game="eighty", kind="mono", results=[RatedResult("old/M1", teams)])
     tournament = start(make_tournament(bots))
@@ -235,6 +338,51 @@ def test_cancelled_tournament_stays_cancelled(bots):
     assert not services.advance_round(tournament=tournament)
     assert services.dispatch(rung=True).blocks == ()
     assert revealed_secret(Tournament.objects.get()) is None
+
+
+def test_cancelled_tournament_counts_for_nothing_in_ratings(bots):
+    contest = {"kind": "boards", "boards": 8}
+    tournament = start(make_tournament(bots, format="round_robin", contest=contest))
+    counted, cancelled = (
+        RatedResult(key, (RatedTeam((("gamma", "1.0"),), 1), RatedTeam((("alpha", "1.0"),), 2)))
+        for key in ("old/M1", f"{tournament.slug}/RR/R1/M1")
+    )
+    append_results(game="eighty", kind="mono", results=[counted])
+    before = list(Rating.objects.order_by("version").values_list("mu", "sigma", "matches"))
+    append_results(game="eighty", kind="mono", results=[cancelled])
+    preview = preview_cancellation(tournament)
+    services.cancel_tournament(tournament=tournament, reason="power cut")
+    after = list(Rating.objects.order_by("version").values_list("mu", "sigma", "matches"))
+    assert after == before
+    assert {change.after.mu for change in preview} == {mu for mu, _, _ in before}
+    assert verify_ratings(game="eighty", kind="mono") == ()
+    kinds = RatingEvent.objects.order_by("seq").values_list("kind", "match_key")
+    assert list(kinds)[-1] == (EventKind.VOID, cancelled.match_key)
+
+
+def test_cancellation_that_fails_leaves_ratings_and_matches_as_they_were(bots, monkeypatch):
+    tournament = start(make_tournament(bots))
+
+    def fail(tournament):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(lifecycle, "rated_match_keys", fail)
+    with pytest.raises(ZeroDivisionError):
+        services.cancel_tournament(tournament=tournament, reason="power cut")
+    tournament.refresh_from_db()
+    assert tournament.state == TournamentState.RUNNING
+    assert not tournament.matches.filter(state=MatchState.CANCELLED).exists()
+
+
+def test_pause_over_a_pause_keeps_the_reason_that_it_has(bots):
+    tournament = make_tournament(bots)
+    services.pause_tournament(
+        tournament=tournament, reason="SE/R1/M1 could not be played", cause=PauseCause.FAILURE
+    )
+    with pytest.raises(TournamentStateError, match="paused already: SE/R1/M1"):
+        services.pause_tournament(tournament=tournament, reason="lunch")
+    tournament.refresh_from_db()
+    assert tournament.paused_reason == "SE/R1/M1 could not be played"
 
 
 @pytest.mark.parametrize("act", [services.cancel_tournament, services.pause_tournament])
@@ -314,6 +462,13 @@ class TestEntering:
         close(tournament)
         with pytest.raises(TournamentStateError, match="withdraw"):
             services.leave(entrant=entrant_of(tournament, "alpha"), by=bots[0].owner)
+
+    def test_nobody_leaves_between_the_time_of_the_close_and_the_close(self, bots):
+        tournament = make_tournament(bots)
+        Tournament.objects.update(closes_at=read_clock(), starts_at=read_clock())
+        with pytest.raises(TournamentStateError, match="not open for entries any more"):
+            services.leave(entrant=entrant_of(tournament, "alpha"), by=bots[0].owner)
+        assert tournament.entrants.count() == 3
 
     def test_pair_is_two_different_bots_of_the_player(self):
         owner = make_player()

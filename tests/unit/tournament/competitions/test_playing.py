@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from engine.agents import AgentLog
 from engine.errors import InfrastructureError, SandboxUnavailableError
@@ -221,6 +224,18 @@ def test_own_failure_is_played_again_later(match, plays, error, caplog):
     assert services.dispatch(rung=True).blocks == ()  # not before its time
 
 
+def test_tournament_is_locked_before_its_match_when_a_failure_is_counted(match):
+    lease = playing._claim(match.pk, "worker")
+    with CaptureQueriesContext(connection) as queries:
+        playing.count_failure(lease, AttemptEnding.FAILED, "a disk is full")
+    tables = [
+        re.search(r'(?:FROM|UPDATE) "(\w+)"', query["sql"])
+        for query in queries
+        if "competitions_" in query["sql"]
+    ]
+    assert [found[1] for found in tables][:2] == ["competitions_tournament", "competitions_match"]
+
+
 def test_fifth_own_failure_pauses_the_tournament_and_a_resume_plays_on(match, plays, caplog):
     caplog.set_level(logging.CRITICAL)
     plays(InfrastructureError("no sandbox"))
@@ -229,7 +244,9 @@ def test_fifth_own_failure_pauses_the_tournament_and_a_resume_plays_on(match, pl
     assert match.state == MatchState.STUCK
     tournament = Tournament.objects.get()
     assert "SE/R1/M1" in tournament.paused_reason
-    assert "no sandbox" in tournament.paused_reason
+    assert AttemptEnding.FAILED.label in tournament.paused_reason
+    assert "no sandbox" not in tournament.paused_reason
+    assert "no sandbox" in match.tries.last().detail
     plays(lambda go: go())
     assert play(match) is Play.NOT_OURS
     services.resume_tournament(tournament=tournament)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.tournament_factories import make_player
 from tournament.competitions.errors import InvalidTournamentError
 from tournament.competitions.models import Series, SeriesSlot, Tournament
-from tournament.competitions.services import create_series
+from tournament.competitions.services import create_series, restart_series
 from tournament.competitions.services.series import Rule, latest_slot, run_due_series, slot_on
 
 WEEKLY = {"weekdays": [4], "at": "18:00", "open_minutes": 60, "pause_minutes": 5}
@@ -118,6 +118,44 @@ class TestRunning:
         assert made.slot.series == good
         series.refresh_from_db()
         assert not series.is_active
+        assert "gone" in series.stopped_reason
+
+    @pytest.mark.parametrize(
+        ("field", "value", "reason"),
+        [
+            ("template", {**TEMPLATE, "color": "red"}, "no 'color'"),  # of an older version
+            ("template", {"game": "eighty"}, "needs 'format'"),  # a field that came later
+            ("rule", {**WEEKLY, "every": 2}, "every"),  # a rule of another version
+            ("rule", {**WEEKLY, "at": "25:00"}, "hour"),  # no time
+            ("rule", [], "rule"),  # not even a rule
+            ("time_zone", "Mars/Olympus", "see its log"),  # a zone that the machine has lost
+        ],
+    )
+    def test_one_series_that_no_longer_fits_stops_no_other(self, field, value, reason, caplog):
+        caplog.set_level("CRITICAL")
+        series = make_series()
+        Series.objects.filter(pk=series.pk).update(**{field: value})
+        good = make_series(name="Other")
+        (made,) = run_due_series(now=FRIDAY)
+        assert made.slot.series == good
+        series.refresh_from_db()
+        assert not series.is_active
+        assert reason in series.stopped_reason
+
+    def test_series_is_switched_on_again_once_it_fits(self, caplog):
+        caplog.set_level("CRITICAL")
+        series = make_series()
+        Series.objects.filter(pk=series.pk).update(template={**TEMPLATE, "color": "red"})
+        run_due_series(now=FRIDAY)
+        series.refresh_from_db()
+        with pytest.raises(InvalidTournamentError, match="no 'color'"):
+            restart_series(series=series, now=FRIDAY)
+        Series.objects.filter(pk=series.pk).update(template=TEMPLATE)
+        series.refresh_from_db()
+        restart_series(series=series, now=FRIDAY)
+        assert len(run_due_series(now=FRIDAY)) == 1
+        series.refresh_from_db()
+        assert (series.is_active, series.stopped_reason) == (True, "")
 
     @pytest.mark.parametrize(
         ("changes", "field"),

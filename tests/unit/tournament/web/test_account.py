@@ -16,6 +16,7 @@ from tests.tournament_factories import (
     start,
     submit,
 )
+from tournament.players import services as players
 from tournament.players.models import BotVersion, Player
 from tournament.players.services import authenticate_token
 
@@ -177,6 +178,15 @@ def test_owner_withdraws_a_version_and_nobody_else_can(ann, bob, site):
         "cannot become"
         in ann.post(f"/account/versions/{version.pk}/withdraw/", follow=True).content.decode()
     )
+
+
+def test_version_of_a_paused_bot_says_that_it_waits_for_the_pause(ann, site):
+    version = submit(site.ann, "alpha", "4.0")
+    assert "less than a minute" in text_of(ann, f"/account/versions/{version.pk}/")
+    players.pause_bot(bot=version.bot, reason="under <suspicion>")
+    page = text_of(ann, f"/account/versions/{version.pk}/")
+    assert "is paused by staff:</strong> under &lt;suspicion&gt;" in page
+    assert "less than a minute" not in page
 
 
 def test_bot_enters_and_leaves_by_the_buttons(ann, site):

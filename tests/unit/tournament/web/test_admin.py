@@ -7,11 +7,15 @@ from datetime import timedelta
 import pytest
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.tournament_factories import entrant_of, make_tournament, start, submit
-from tournament.competitions.models import Match, Tournament
+from tournament.competitions.models import Match, Series, Tournament
+from tournament.competitions.services import create_series
 from tournament.leaderboards.models import Rating
+from tournament.leaderboards.services import RatedResult, RatedTeam, append_results
 from tournament.players import services as players
 from tournament.players.models import Bot
 from tournament.players.services import authenticate_token
@@ -179,11 +183,50 @@ def test_tournament_is_opened_closed_started_paused_resumed_and_cancelled(olga, 
     assert LogEntry.objects.filter(object_id=str(made.pk), change_message__contains="snow").exists()
 
 
+def test_list_of_tournaments_asks_as_often_for_many_as_for_few(olga, site):
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert "finished" in text_of(olga, TOURNAMENTS)
+        return len(captured)
+
+    before = queries()
+    for number in range(3):
+        start(make_tournament(site.bots, name=f"More {number}"))
+    assert queries() == before
+
+
 def test_operation_out_of_place_says_why_and_changes_nothing(olga, site):
     answer = operate(olga, "competitions/tournament", "start", site.cup)
     assert "Start, Cup: " in answer.content.decode()
     site.cup.refresh_from_db()
     assert site.cup.state == "finished"
+
+
+def test_cancelling_shows_beforehand_what_it_changes_in_the_ratings(olga, site):
+    key = f"table/{Match.objects.filter(tournament=site.table).first().pairing.key}"
+    Match.objects.filter(tournament=site.table).update(rated=True)
+    teams = (RatedTeam((("alpha", "1.0"),), 1), RatedTeam((("beta", "1.0"),), 2))
+    append_results(game="eighty", kind="mono", results=[RatedResult(key, teams)])
+    page = text_of(olga, f"{TOURNAMENTS}operate/cancel/?ids={site.table.pk}")
+    assert "counts for nothing" in page
+    assert "alpha 1.0: " in page
+    assert "→" in page
+
+
+def test_series_that_was_switched_off_says_why_and_is_switched_on_again(olga, site):
+    series = create_series(
+        organiser=site.olga,
+        name="Friday Cup",
+        rule={"weekdays": [4], "at": "18:00", "open_minutes": 60},
+        template={"game": "eighty", "format": "round_robin"},
+        now=timezone.now(),
+    )
+    Series.objects.update(is_active=False, stopped_reason="there is no format 'gone'")
+    assert "there is no format" in text_of(olga, "/admin/competitions/series/")
+    answer = operate(olga, "competitions/series", "restart", series)
+    assert "done for Friday Cup" in answer.content.decode()
+    series.refresh_from_db()
+    assert (series.is_active, series.stopped_reason) == (True, "")
 
 
 def test_operation_without_its_reason_asks_for_it(olga, site):

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from engine.record import decode_record, replay
-from tests.tournament_factories import make_bot, make_player, make_tournament, make_wheel, start
+from tests.tournament_factories import (
+    accept,
+    make_bot,
+    make_player,
+    make_tournament,
+    make_wheel,
+    start,
+    submit,
+)
 from tournament.competitions import services as competitions
-from tournament.competitions.models import Match
+from tournament.competitions.models import Match, Tournament
 from tournament.players import services as players
+from tournament.store.clock import read_clock
 
 
 def text_of(client: Client, path: str) -> str:
@@ -125,6 +138,57 @@ def test_open_tournament_shows_the_version_that_would_play(client, site):
     assert "Would play" in page
     assert "1.0" in page
     assert "/account/log-in/?next=/tournaments/open-one/" in page
+
+
+@pytest.fixture
+def waiting(site):
+    """Closed, and waiting for alpha 5.0."""
+    version = submit(site.ann, "alpha", "5.0")
+    tournament = site.open
+    Tournament.objects.filter(pk=tournament.pk).update(closes_at=read_clock() + timedelta(hours=1))
+    tournament.refresh_from_db()
+    competitions.close_tournament(tournament=tournament, now=tournament.closes_at)
+    return version
+
+
+def test_closed_tournament_says_what_it_waits_for_and_who_would_play(client, site, waiting):
+    page = text_of(client, "/tournaments/open-one/")
+    assert "It waits for versions that were uploaded in time" in page
+    assert "</a> 5.0: waiting to be checked" in page
+    assert "Would play" in page
+    assert "none accepted yet" not in page
+    told = client.get("/api/tournaments/open-one").json()
+    assert told["awaited"] == [{"bot": "alpha", "version": "5.0", "state": "submitted"}]
+    accept(waiting)
+    competitions.close_tournament(tournament=site.open)
+    assert "It waits for" not in text_of(client, "/tournaments/open-one/")
+    assert client.get("/api/tournaments/open-one").json()["awaited"] == []
+
+
+def queries_of(client: Client, path: str) -> int:
+    with CaptureQueriesContext(connection) as queries:
+        text_of(client, path)
+    return len(queries)
+
+
+def test_pages_ask_as_often_for_many_entrants_as_for_few(client, ann, site):
+    paths = [(client, "/tournaments/open-one/"), (ann, "/account/bots/")]
+    before = [queries_of(visitor, path) for visitor, path in paths]
+    for number in range(6):
+        bot = make_bot(f"more{number}")
+        competitions.enter(tournament=site.open, bots=[bot], by=bot.owner)
+    assert [queries_of(visitor, path) for visitor, path in paths] == before
+
+
+def test_match_page_lists_its_attempts(client, site):
+    match = Match.objects.filter(tournament=site.cup).first()
+    tried = match.tries.get()
+    page = text_of(client, f"/tournaments/cup/matches/{match.pairing.key}/")
+    assert "Attempts" in page
+    assert tried.worker in page
+    assert "with a result" in page
+    told = client.get(f"/api/matches/cup/{match.pairing.key}").json()["attempts"]
+    assert [(each["worker"], each["ending"]) for each in told] == [(tried.worker, "recorded")]
 
 
 def test_draft_is_seen_by_organisers_only(client, olga, site):
