@@ -10,6 +10,7 @@ its own. So no agent meets a board twice, and none remembers what another seat h
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -49,7 +50,7 @@ from engine.record import (
     write_board,
 )
 from engine.record.contest import by_entrant, seating_of
-from engine.sdk import GameInfo
+from engine.sdk import Action, GameInfo
 from engine.shuffle import bot_seed, deal_key
 
 
@@ -66,6 +67,18 @@ class SeatLog(msgspec.Struct, frozen=True, kw_only=True):
     log: AgentLog
     fault: str = ""
     """After this seat's own fault: what it saw and the random seed it had, to play it again."""
+    debug: str = ""
+    """After a fault at a question: the arguments of `arena debug` that put it to the bot again."""
+
+    def debug_command(self, record: str, bot: str = "") -> str:
+        """The command that asks a bot (the one that is installed, if none is named) the fatal question again.
+
+        `record` is the file of the match's record. Empty where no question was at fault.
+        """
+        if not self.debug:
+            return ""
+        words = [shlex.quote(word) for word in (record, bot) if word]
+        return " ".join(["arena debug", *words, self.debug])
 
 
 class PlayedMatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,7 +160,9 @@ class _Table:
         ]
         self.clocks_us = [0] * len(self.seating)
         self.spent_us = [0] * len(self.seating)
+        self.moves = [0] * len(self.seating)
         self.notes: dict[int, str] = {}
+        self.debug_arguments: dict[int, str] = {}
 
     def bot_of(self, seat: int) -> int:
         """Which of its entrant's bots sits here: a pair's in the order of their seats."""
@@ -201,6 +216,7 @@ class _Table:
         budget_us = self._budget_us(self.spec.time_control.game_cpu_ms)
         self.clocks_us = [budget_us] * len(self.seating)
         self.spent_us = [0] * len(self.seating)
+        self.moves = [0] * len(self.seating)
         for seat, agent in enumerate(self.agents):
             agent.begin_game(
                 GameInfo(
@@ -227,6 +243,9 @@ class _Table:
         if isinstance(answer, Failure):
             where = f"match {self.spec.match_key}, deal {deal}, action {turn}"
             self.notes[seat] = _spell_fault(where, observation, self.seeds[seat])
+            self.debug_arguments[seat] = (
+                f"--seat {seat} --move {self.moves[seat] + 1} --random-seed {self.seeds[seat]}"
+            )
             raise _Faulted([self._fault(seat, answer)])
         return answer
 
@@ -252,6 +271,7 @@ class _Table:
                     sitting=self.sitting,
                     log=log,
                     fault=self.notes.get(seat, ""),
+                    debug=self.debug_arguments.get(seat, ""),
                 )
             )
         self.agents = []
@@ -370,6 +390,7 @@ class _Referee:
                 if len(codes) == 1
                 else table.ask(state, history, deal=deal.number, turn=len(deal.actions))
             )
+            table.moves[state.seat] += 1
             chosen = codes[reply.index]
             deal.actions.append(f"{state.seat} {self.game.decode(chosen)}")
             spent_us.append(reply.cpu_us)
@@ -430,12 +451,22 @@ class _Referee:
 
 def _spell_fault(where: str, observation: Any, random_seed: int) -> str:
     """What a bot at fault had before it, for its owner to play it again."""
+    return "\n".join([where, f"random_seed: {random_seed}", *spell_observation(observation)])
+
+
+def spell_observation(observation: Any) -> list[str]:
+    """An observation in notation, a line a field."""
     fields = msgspec.structs.asdict(observation)
-    lines = [f"{name}: {_spell(value)}" for name, value in fields.items()]
-    return "\n".join([where, f"random_seed: {random_seed}", *lines])
+    return [f"{name}: {_spell(value)}" for name, value in fields.items()]
 
 
 def _spell(value: Any) -> str:
+    """A tuple as a list; what a seat did as ``2 bid 60``; any other struct by its fields."""
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return "[" + ", ".join(map(_spell, value)) + "]"
-    return str(value)
+    if not isinstance(value, msgspec.Struct) or isinstance(value, Action):
+        return str(value)
+    fields = msgspec.structs.asdict(value)
+    if len(fields) == 2 and "seat" in fields:
+        return " ".join(map(_spell, fields.values()))
+    return "(" + ", ".join(f"{name}: {_spell(each)}" for name, each in fields.items()) + ")"

@@ -147,6 +147,64 @@ def replay(
     _leave(run(file, deal=deal))
 
 
+def debug(
+    file: Annotated[
+        Path, typer.Argument(metavar="RECORD", help="A match record.", show_default=False)
+    ],
+    bot: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[BOT]", help="As for play; by default the installed one that sat there."
+        ),
+    ] = None,
+    seat: Annotated[
+        int | None,
+        typer.Option(metavar="S", help="The seat, from 0. [that of the fault]", show_default=False),
+    ] = None,
+    move: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K", help="Before its K-th action in the game, from 1. [that of the fault]"
+        ),
+    ] = None,
+    game: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="The game's number in the record, from 0. [that of the fault, else 0]"
+        ),
+    ] = None,
+    seed: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="That of the match, if it was a local one."),
+    ] = None,
+    random_seed: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="The seat's own, as its log tells it.")
+    ] = None,
+    no_pdb: Annotated[
+        bool, typer.Option("--no-pdb", help="Only print the answer, without a debugger.")
+    ] = False,
+) -> None:
+    """Ask a bot again at one moment of a match, under Python's debugger.
+
+    Prints what the seat saw, lets the bot see what came before, and stops at the first line of its
+    act(). The bot runs in this process, without a sandbox.
+    """
+    from engine.cli.debug import run
+
+    _leave(
+        run(
+            file,
+            bot,
+            seat=seat,
+            move=move,
+            game=game,
+            seed=seed,
+            random_seed=random_seed,
+            use_pdb=not no_pdb,
+        )
+    )
+
+
 def check(
     bot: Annotated[
         Path,
@@ -252,7 +310,7 @@ def make_app() -> typer.Typer:
         rich_markup_mode="rich" if sys.stdout.isatty() else None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for command in (play, verify, replay, check, pack, bots, new, strength, version):
+    for command in (play, verify, replay, debug, check, pack, bots, new, strength, version):
         app.command()(command)
     app.add_typer(_make_bench(), name="bench")
     return app

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from engine.agents import BotSource
 from engine.cli.files import read_file
@@ -13,6 +14,9 @@ from engine.games.base import Game
 from engine.plugins import installed_plugins, source_of_plugin
 from engine.record import BotRef, EntrantRef
 from engine.wheels import pack_project, wheel_source
+
+Bot = TypeVar("Bot")
+"""A bot, or what it is called."""
 
 
 def find_bot(text: str, stage: Path) -> BotSource:
@@ -47,11 +51,11 @@ def wheel_of(path: Path) -> bytes:
     return read_file(path)
 
 
-def seat_entrants(game: Game, sources: Sequence[BotSource]) -> list[tuple[BotSource, ...]]:
+def seat_entrants(game: Game, sources: Sequence[Bot]) -> list[tuple[Bot, ...]]:
     """The bots of each entrant: each bot is one, or a bot a seat makes pairs, partners being one entrant."""
     if len(sources) in game.entrant_counts:
         return [(source,) for source in sources]
-    sides: dict[int, list[BotSource]] = {}
+    sides: dict[int, list[Bot]] = {}
     for seat, source in enumerate(sources):
         sides.setdefault(game.side_of(seat), []).append(source)
     return [tuple(sides[side]) for side in sorted(sides)]

@@ -24,7 +24,7 @@ from engine.cli.known_deals import (
     read_deals,
 )
 from engine.cli.output import note, print_json, progress
-from engine.cli.results import describe_match, print_match
+from engine.cli.results import debug_hint, describe_match, print_match
 from engine.errors import ContestError, SandboxUnavailableError, UsageError
 from engine.games import GAMES, get_game
 from engine.games.base import Game
@@ -52,6 +52,8 @@ class LocalMatch(msgspec.Struct, frozen=True, kw_only=True):
 
     played: PlayedMatch
     seed: str
+    bots: tuple[tuple[str, ...], ...]
+    """By entrant its bots, as they were named on the command line."""
     seconds: float
     is_sandboxed: bool
     changes: Changes | None = None
@@ -159,6 +161,7 @@ def play_locally(
     return LocalMatch(
         played=played,
         seed=seed,
+        bots=tuple(seat_entrants(rules, bots)),
         seconds=time.monotonic() - began,
         is_sandboxed=not trusted,
         changes=None if known is None else find_changes(known, played.record),
@@ -240,7 +243,8 @@ def write_logs(match: LocalMatch, folder: Path) -> Iterator[Path]:
     """
     record = match.played.record
     for seat in match.played.logs:
-        text = "\n".join(filter(None, (seat.log.text, seat.log.traceback, seat.fault)))
+        parts = (seat.log.text, seat.log.traceback, seat.fault, debug_hint(match, seat))
+        text = "\n".join(filter(None, parts))
         if text:
             entrant = _slug(record.entrants[seat.entrant].name)
             name = f"{_short_digest(record)}-{seat.sitting}-seat-{seat.seat}-{entrant}.log"

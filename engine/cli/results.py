@@ -58,7 +58,7 @@ def describe_match(match: LocalMatch) -> dict[str, object]:
         "elo": compared and compared.elo,
         "superiority": compared and compared.superiority,
         "mirroring": compared and compared.mirroring,
-        "faults": [describe_fault(log) for log in fault_logs(match)],
+        "faults": [describe_fault(match, log) for log in fault_logs(match)],
         "digest": record.digest,
         "records": [str(path) for path in match.records],
         "logs": [str(path) for path in match.logs],
@@ -152,7 +152,17 @@ def fault_logs(match: LocalMatch) -> list[SeatLog]:
     ]
 
 
-def describe_fault(log: SeatLog) -> dict[str, object]:
+def debug_hint(match: LocalMatch, log: SeatLog) -> str:
+    """After a fault at a question: how to put it to the bot again; else empty."""
+    record = str(match.records[0]) if match.records else "RECORD"
+    bots = match.bots[log.entrant]
+    command = log.debug_command(record, bots[log.bot % len(bots)])
+    if not command:
+        return ""
+    return f"play it again: {command}" + ("" if match.records else " (--records DIR writes RECORD)")
+
+
+def describe_fault(match: LocalMatch, log: SeatLog) -> dict[str, object]:
     """What a bot at fault left behind."""
     return {
         "entrant": log.entrant,
@@ -161,6 +171,7 @@ def describe_fault(log: SeatLog) -> dict[str, object]:
         "log_truncated": log.log.truncated,
         "traceback": log.log.traceback,
         "saw": log.fault,
+        "debug": debug_hint(match, log),
     }
 
 
@@ -265,6 +276,8 @@ def _fault_lines(match: LocalMatch) -> Iterator[str]:
         yield f"{record.entrants[fault.entrant].name}{seat}: {printable(fault.detail)}"
     for log in fault_logs(match):
         yield from _log_lines(record, log)
+        if hint := debug_hint(match, log):
+            yield from ("", hint)
 
 
 def _log_lines(record: MatchRecord, log: SeatLog) -> Iterator[str]:
