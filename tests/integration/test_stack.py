@@ -38,12 +38,7 @@ from engine.wheels import wheel_source
 from tests.oracle.judge import judge
 from tournament.operations.house import reference_plugins, reference_wheel
 
-pytestmark = [
-    pytest.mark.stack,
-    pytest.mark.sandbox,
-    pytest.mark.slow,
-    pytest.mark.xdist_group("stack"),
-]
+pytestmark = [pytest.mark.stack, pytest.mark.sandbox, pytest.mark.slow]
 
 MANAGE = Path(__file__).parents[2] / "manage.py"
 MARK = "ARENA_TEST_MARK"

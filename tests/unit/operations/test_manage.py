@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("manage")]
+pytestmark = pytest.mark.slow
 MANAGE = Path(__file__).parents[3] / "manage.py"
 PYPROJECT = """
 [build-system]
