@@ -21,6 +21,7 @@ from engine.formats import FORMATS
 from engine.formats.elimination import THIRD_PLACE_KEY
 from engine.games import GAMES
 from engine.record import BoardsContest
+from engine.referee import SeatLog
 from engine.standings import StandingRow, TieBreak
 from tournament.competitions import selectors
 from tournament.competitions.forms import EnterForm, EntrantForm
@@ -434,9 +435,16 @@ def match(request: HttpRequest, slug: str, key: str) -> HttpResponse:
             (heading, list(each))
             for heading, each in groupby(shown.object_list, lambda deal: deal.heading)
         ],
-        "logs": selectors.match_logs(page.match, player) if player else (),
+        "logs": _own_logs(page, player) if player else [],
     }
     return render(request, "competitions/match.html", context)
+
+
+def _own_logs(page: selectors.MatchPage, player: Player) -> list[tuple[SeatLog, str]]:
+    """The player's own logs, after a fault with the command that plays it again."""
+    record = tables.record_name(page.tournament, page.pairing.key)
+    logs = selectors.match_logs(page.match, player)
+    return [(log, log.debug_command(record)) for log in logs]
 
 
 def _match_sides(page: selectors.MatchPage) -> list[dict[str, Any]]:

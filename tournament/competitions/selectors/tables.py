@@ -271,4 +271,9 @@ _FAULT_WORDS = {
 
 def record_file(tournament: Tournament, record: MatchRecord) -> tuple[str, bytes]:
     """A record as a file: its name and its bytes."""
-    return f"{tournament.slug}-{record.match_key.replace('/', '-')}.json", encode_record(record)
+    return record_name(tournament, record.match_key), encode_record(record)
+
+
+def record_name(tournament: Tournament, match_key: str) -> str:
+    """The name of a record's file."""
+    return f"{tournament.slug}-{match_key.replace('/', '-')}.json"
