@@ -181,7 +181,9 @@ class Format(ABC):
         """The round to publish next; None when the stage is over.
 
         Byes, and walkovers over who is no longer active, come with their results.
-        Raises FormatError while a published round that the next one needs is still open.
+        Raises FormatError while a published round that the next one needs is still open. What a format
+        plans before earlier rounds are decided it would plan afterwards, too: it pairs ahead only where
+        results make no difference.
         """
 
     @abstractmethod

@@ -29,7 +29,6 @@ from engine.formats.results import (
     check_entrants,
     collect_meetings,
     outcome_result,
-    require_complete,
 )
 from engine.outcome import Outcome
 from engine.standings import DEFAULT_ORDER, StandingRow, TieBreak, check_order, rank_entrants
@@ -94,9 +93,9 @@ class RoundRobin(Format):
     def next_round(self, view: StageView) -> Round | None:
         """The next line of the Berger table, with walkovers over who has left.
 
-        Who leaves before the first round is not in the table at all.
+        It needs no result, so all rounds can be published at once. Who leaves before the first round
+        is not in the table at all.
         """
-        require_complete(view)
         if not view.rounds and len(view.active) < 2:
             return None
         numbers = _numbers(view)

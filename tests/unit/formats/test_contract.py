@@ -169,11 +169,41 @@ def test_entrants_may_be_given_in_any_order(fmt, data):
 
 
 @every_format
-def test_next_round_waits_for_the_open_one(fmt):
+@given(data=st.data())
+@settings(max_examples=20, deadline=None)
+def test_next_round_waits_for_the_open_one_or_does_not_depend_on_it(fmt, data):
+    view = start(fmt, data.draw(st.integers(4, 9)))
+    view = publish(view, fmt.next_round(view))
+    waiting = [pairing for pairing in view.rounds[0].pairings if pairing.result is None]
+    try:
+        ahead = fmt.next_round(view)
+    except FormatError as error:
+        message = str(error)
+        assert waiting[0].key in message  # noqa: PT017 - a format may wait, and then says for what
+        return
+    results = {
+        pairing.key: fmt.decide(view, pairing, data.draw(outcomes(len(pairing.entrants))))
+        for pairing in waiting
+    }
+    assert fmt.next_round(settle(view, results)) == ahead
+
+
+@pytest.mark.parametrize(
+    ("name", "pairs_ahead"),
+    [
+        ("single_elimination", False),  # who meets next is who won
+        ("round_robin", True),  # everyone meets everyone, whatever comes of it
+    ],
+)
+def test_only_a_format_that_needs_no_results_pairs_ahead(name, pairs_ahead):
+    fmt = get_format(name)
     view = start(fmt, 4)
     view = publish(view, fmt.next_round(view))
-    with pytest.raises(FormatError, match=view.rounds[0].pairings[0].key):
-        fmt.next_round(view)
+    if pairs_ahead:
+        assert fmt.next_round(view).index == 2
+    else:
+        with pytest.raises(FormatError, match="SE/R1/M1"):
+            fmt.next_round(view)
 
 
 @every_format

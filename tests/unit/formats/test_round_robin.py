@@ -121,6 +121,16 @@ def test_who_leaves_before_the_first_round_is_not_in_the_table():
     assert not any(103 in p.entrants for r in view.rounds for p in r.pairings)
 
 
+def test_all_rounds_can_be_published_before_any_is_decided():
+    view = start(RR, 5, cycles=2)
+    while (planned := RR.next_round(view)) is not None:
+        view = publish(view, planned)
+    played = play_stage(RR, start(RR, 5, cycles=2))
+    assert [p.entrants for r in view.rounds for p in r.pairings] == [
+        p.entrants for r in played.rounds for p in r.pairings
+    ]
+
+
 def test_table_is_read_from_the_published_round_even_if_seeds_change():
     view = start(RR, 6)
     view = publish(view, RR.next_round(view))

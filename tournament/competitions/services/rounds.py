@@ -30,6 +30,7 @@ from tournament.competitions.models import (
 from tournament.competitions.selectors.engine_values import (
     stage_contest,
     stage_format,
+    stage_options,
     stage_view,
 )
 from tournament.competitions.services.planning import MIN_RATED_BOARDS
@@ -53,7 +54,7 @@ def advance_round(*, tournament: Tournament) -> bool:
     changed = False
     while True:
         changed |= _close_rounds(stage)
-        if _count_open(stage) >= MAX_OPEN_PAIRINGS:
+        if not _may_go_on(stage):
             return changed
         view = stage_view(stage)
         planned = _plan_round(stage, view)
@@ -119,8 +120,17 @@ def _plan_round(stage: Stage, view: formats.StageView) -> formats.Round | None:
         return None
 
 
-def _count_open(stage: Stage) -> int:
-    return Pairing.objects.filter(round__stage=stage, decided_by="").count()
+def _may_go_on(stage: Stage) -> bool:
+    """Whether there may be a round to publish, or nothing left to wait for.
+
+    While one match holds up a stage whose rounds are all published, this spares reading all of it.
+    """
+    undecided = Pairing.objects.filter(round__stage=stage, decided_by="").count()
+    if not undecided or undecided >= MAX_OPEN_PAIRINGS:
+        return not undecided
+    players = stage.tournament.entrants.filter(seed__isnull=False).count()
+    all_rounds = stage_format(stage).round_count(players, stage_options(stage))
+    return all_rounds is None or stage.rounds.count() < all_rounds
 
 
 def _publish(stage: Stage, planned: formats.Round) -> None:

@@ -43,12 +43,6 @@ def bots():
     return [make_bot(f"bot{number}") for number in range(6)]
 
 
-@pytest.fixture(autouse=True)
-def paired_ahead(monkeypatch):
-    """Round robins publish all their rounds at once, as a format may that needs no results for it."""
-    monkeypatch.setattr("engine.formats.round_robin.require_complete", lambda view: None)
-
-
 def league(bots, **changes) -> Tournament:
     """A running round robin."""
     return start(make_tournament(bots, format="round_robin", **changes))

@@ -54,6 +54,11 @@ def test_second_tournament_of_a_name_gets_an_address_of_its_own():
         ({"contest": {"kind": "boards", "boards": 0}}, "contest", "boards"),  # nothing to play
         ({"contest": {"kind": "duel"}}, "contest", "boards"),  # says what there is
         ({"contest": {"kind": "boards", "boards": "8"}}, "contest", "boards"),  # a text
+        (
+            {"contest": {"kind": "games", "best_of": 3, "extra_boards": 2}},
+            "contest",
+            "whole games have no extra boards",
+        ),  # would be forgotten in silence
         ({"time_control": "slow"}, "time_control", "fast"),  # names what there is
         ({"kind": "ffa"}, "kind", "mono"),  # Eighty has sides
         ({"game": "podkidnoe", "kind": "pair"}, "kind", "ffa"),  # Podkidnoe has none

@@ -36,7 +36,7 @@ from tournament.competitions.selectors import (
     tournament_page,
 )
 from tournament.competitions.services import Plan, Play, playing, rounds
-from tournament.competitions.services.rounds import in_twelfths
+from tournament.competitions.services.rounds import MAX_OPEN_PAIRINGS, in_twelfths
 from tournament.leaderboards.models import Rating, RatingEvent
 from tournament.leaderboards.services import verify_ratings
 
@@ -62,12 +62,6 @@ def as_if_sandboxed(monkeypatch):
     )
 
 
-@pytest.fixture
-def paired_ahead(monkeypatch):
-    """Round robins publish all their rounds at once, as a format may that needs no results for it."""
-    monkeypatch.setattr("engine.formats.round_robin.require_complete", lambda view: None)
-
-
 def play(match: Match) -> None:
     assert services.play_match(match_id=match.pk) is Play.RECORDED
 
@@ -84,7 +78,7 @@ def test_next_round_is_published_when_the_last_match_is_decided(bots, as_if_sand
     assert Round.objects.count() == 2
 
 
-def test_rounds_paired_ahead_are_closed_in_their_order(bots, as_if_sandboxed, paired_ahead):
+def test_rounds_paired_ahead_are_closed_in_their_order(bots, as_if_sandboxed):
     tournament = start(make_tournament(bots, format="round_robin", contest=BOARDS))
     assert tournament.matches.count() == 6
     for match in tournament.matches.filter(pairing__round__index=2):
@@ -100,12 +94,43 @@ def test_rounds_paired_ahead_are_closed_in_their_order(bots, as_if_sandboxed, pa
     assert list(keys) == [f"{tournament.slug}/RR/R{r}/M{m}" for r in (1, 2) for m in (1, 2)]
 
 
-def test_pairing_ahead_stops_at_its_bound(bots, monkeypatch, as_if_sandboxed, paired_ahead):
-    monkeypatch.setattr(rounds, "MAX_OPEN_PAIRINGS", 1)
+def test_pairing_ahead_stops_at_its_bound():
+    owner = make_player()
+    bots = [make_bot(f"bot{number}", owner) for number in range(34)]
     tournament = start(make_tournament(bots, format="round_robin"))
-    assert Round.objects.count() == 1
-    assert play_all(tournament).state == TournamentState.FINISHED
-    assert Match.objects.filter(state=MatchState.FINISHED).count() == 6
+    assert Round.objects.count() == 30  # of 33, with 17 matches each
+    assert 0 <= tournament.matches.count() - MAX_OPEN_PAIRINGS < 17
+    first = tournament.matches.filter(pairing__round__index=1)
+    for match in first:
+        services.forfeit_match(
+            match=match,
+            offenders=[match.pairing.entrants.first().entrant_id],
+            reason="did not appear",
+        )
+    services.advance_round(tournament=tournament)
+    assert Round.objects.count() == 31
+
+
+def test_round_that_waits_for_one_match_is_played_past(bots, monkeypatch, as_if_sandboxed):
+    monkeypatch.setattr(rounds, "MAX_OPEN_PAIRINGS", 3)
+    tournament = start(make_tournament(bots, format="round_robin"))
+    assert Round.objects.count() == 2
+    play(tournament.matches.get(pairing__key="RR/R1/M1"))
+    for match in tournament.matches.filter(pairing__round__index=2):
+        play(match)
+    services.advance_round(tournament=tournament)
+    assert Round.objects.count() == 3
+    assert play_all(tournament, trusted=False).state == TournamentState.FINISHED
+
+
+def test_stage_whose_last_rounds_wait_for_a_match_is_not_read_again(
+    bots, monkeypatch, as_if_sandboxed
+):
+    tournament = start(make_tournament(bots, format="round_robin"))
+    for match in tournament.matches.filter(pairing__round__index=2):
+        play(match)
+    monkeypatch.setattr(rounds, "stage_view", None)
+    assert not services.advance_round(tournament=tournament)
 
 
 def play_twin(plan: Plan, bots, order: list[str]) -> tuple[list[str], list[tuple[str, object]]]:
@@ -123,9 +148,7 @@ def play_twin(plan: Plan, bots, order: list[str]) -> tuple[list[str], list[tuple
     return list(digests), list(log)
 
 
-def test_equal_tournaments_give_equal_digests_and_logs_whoever_was_faster(
-    bots, as_if_sandboxed, paired_ahead
-):
+def test_equal_tournaments_give_equal_digests_and_logs_whoever_was_faster(bots, as_if_sandboxed):
     plan = make_plan(slug="twin", format="round_robin", contest=BOARDS)
     keys = [f"RR/R{r}/M{m}" for r in (1, 2, 3) for m in (1, 2)]
     found = []
@@ -206,9 +229,7 @@ def test_score_is_kept_exactly_or_refused():
 
 
 class TestTakenOut:
-    def test_who_withdraws_gives_walkovers_and_keeps_what_was_played(
-        self, bots, as_if_sandboxed, paired_ahead
-    ):
+    def test_who_withdraws_gives_walkovers_and_keeps_what_was_played(self, bots, as_if_sandboxed):
         tournament = start(make_tournament(bots, format="round_robin", contest=BOARDS))
         alpha = entrant_of(tournament, "alpha")
         played = tournament.matches.filter(pairing__entrants__entrant=alpha).first()
@@ -265,7 +286,7 @@ class TestTakenOut:
             services.disqualify_entrant(entrant=entrant_of(tournament, "alpha"), reason="late")
 
     def test_disqualification_can_void_what_was_played_as_its_preview_says(
-        self, bots, as_if_sandboxed, paired_ahead
+        self, bots, as_if_sandboxed
     ):
         tournament = start(make_tournament(bots, format="round_robin", contest=BOARDS))
         for match in tournament.matches.filter(pairing__round__index__lte=2):
