@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
+from django.db import DataError
 
 from engine.formats import FORMATS, FormatOption
 from engine.games import GAMES
@@ -17,6 +18,8 @@ from tournament.leaderboards.models import PoolKind
 from tournament.players.forms import ReasonForm
 from tournament.players.models import Bot, Player
 from tournament.store.clock import read_clock
+
+LARGEST_CAP = 1_000_000
 
 
 class EnterForm(forms.Form):
@@ -67,10 +70,23 @@ class DisqualifyForm(ReasonForm):
     )
 
 
+class KnownRowsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg] # generic for mypy only
+    """Rows to choose from; an id too large for the database is no valid choice."""
+
+    def clean(self, value: Any) -> Any:
+        """The chosen rows. Raises ValidationError."""
+        try:
+            return super().clean(value)
+        except (OverflowError, DataError):
+            raise forms.ValidationError(
+                "One of the rows is none of those to choose from."
+            ) from None
+
+
 class ForfeitForm(ReasonForm):
     """Against whom a match is decided, and why."""
 
-    offenders = forms.ModelMultipleChoiceField(
+    offenders = KnownRowsField(
         Entrant.objects.none(),
         label="Decide it against",
         widget=forms.CheckboxSelectMultiple,
@@ -171,6 +187,12 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
             for each in TIME_CONTROLS.values()
         ],
         initial="standard",
+    )
+    cap = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=LARGEST_CAP,
+        help_text="The most matches of it in flight at once. Empty: as many as there is room for.",
     )
     records_public = forms.ChoiceField(label="Records are public", choices=PublishPolicy.choices)
 

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
+from django.db import DataError
 from django.db.models import Count, Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
@@ -46,6 +48,10 @@ else:
     from unfold.admin import ModelAdmin, TabularInline
     from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+MOST_ROWS = 1000
+"""How many rows an operation is done with at once."""
+LONGEST_ID = 18
+"""Digits of an id; every number of so many fits the database."""
 _STAMP = "%Y-%m-%d %H:%M"
 
 admin.site.site_header = "Domino Arena"
@@ -74,7 +80,18 @@ class ReadOnlyMixin:
         return False
 
 
-class ReadOnlyAdmin(ReadOnlyMixin, ModelAdmin):  # type: ignore[type-arg] # generic for mypy only
+class BoundedListMixin:
+    """A list that takes a number too large for the database as any other filter that makes no sense."""
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """The list. Raises IncorrectLookupParameters, which Django answers with the whole list."""
+        try:
+            return super().get_changelist_instance(request)  # type: ignore[misc] # ModelAdmin's
+        except (OverflowError, DataError) as error:
+            raise IncorrectLookupParameters(str(error)) from error
+
+
+class ReadOnlyAdmin(BoundedListMixin, ReadOnlyMixin, ModelAdmin):  # type: ignore[type-arg] # generic for mypy only
     """A list and a page of rows to look at."""
 
 
@@ -148,7 +165,7 @@ class OperationsAdmin(ReadOnlyAdmin):
 
     def _make_action(self, operation: Operation) -> Callable[..., HttpResponse]:
         def action(_: Any, __: HttpRequest, rows: QuerySet[Any]) -> HttpResponse:
-            ids = rows.values_list("pk", flat=True)[:1000]
+            ids = rows.values_list("pk", flat=True)[:MOST_ROWS]
             return HttpResponseRedirect(self._operate_url(operation, ids))
 
         return action
@@ -214,7 +231,8 @@ class OperationsAdmin(ReadOnlyAdmin):
         return {}
 
     def _chosen(self, request: HttpRequest) -> list[Any]:
-        ids = [part for part in request.GET.get("ids", "").split(",") if part.isdecimal()]
+        parts = request.GET.get("ids", "").split(",")[:MOST_ROWS]
+        ids = [part for part in parts if part.isdecimal() and len(part) <= LONGEST_ID]
         rows = list(self.get_queryset(request).filter(pk__in=ids)) if ids else []
         if not rows:
             raise Http404
@@ -246,12 +264,12 @@ admin.site.unregister(Group)
 
 
 @admin.register(Group)
-class ArenaGroupAdmin(GroupAdmin, ModelAdmin):  # type: ignore[type-arg] # generic for mypy only
+class ArenaGroupAdmin(BoundedListMixin, GroupAdmin, ModelAdmin):  # type: ignore[type-arg] # generic for mypy only
     """Groups, e.g. the organisers."""
 
 
 @admin.register(Player)
-class PlayerAdmin(UserAdmin, ModelAdmin):  # type: ignore[type-arg] # generic for mypy only
+class PlayerAdmin(BoundedListMixin, UserAdmin, ModelAdmin):  # type: ignore[type-arg] # generic for mypy only
     """Accounts. Superusers change them; who may only view sees no address."""
 
     form = UserChangeForm

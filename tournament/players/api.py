@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse
-from ninja import Router, Schema
+from ninja import Query, Router, Schema
 from ninja.responses import Status
 from ninja.security import HttpBearer
 
@@ -22,6 +22,9 @@ from tournament.players.models import ApiToken, BotVersion, TokenScope
 from tournament.players.services import authenticate_token, submit_wheel
 
 PAGE_SIZE = 100
+PageNumber = Annotated[
+    int, Query(1, ge=1, le=100_000, description="The number of the page, from 1.")
+]
 
 
 class ApiError(Exception):
@@ -290,7 +293,7 @@ def list_bots(
     request: HttpRequest,  # noqa: ARG001 ninja's signature
     q: str = "",
     game: str = "",
-    page: int = 1,
+    page: PageNumber = 1,
 ) -> BotPage:
     """The bots with an accepted version by name; `q` is part of a bot's or owner's name."""
     if game and game not in GAMES:
@@ -299,7 +302,7 @@ def list_bots(
             "invalid",
             f"there is no game {game!r}; there are: {', '.join(GAMES)}",
         )
-    first = (max(page, 1) - 1) * PAGE_SIZE
+    first = (page - 1) * PAGE_SIZE
     rows = list(selectors.public_bots(search=q, game=game)[first : first + PAGE_SIZE + 1])
     bots = [selectors.public_bot(row) for row in rows[:PAGE_SIZE]]
     return BotPage(
@@ -307,5 +310,5 @@ def list_bots(
             BotOut(name=bot.name, owner=bot.owner_slug, version=bot.version, games=list(bot.games))
             for bot in bots
         ],
-        next=max(page, 1) + 1 if len(rows) > PAGE_SIZE else None,
+        next=page + 1 if len(rows) > PAGE_SIZE else None,
     )

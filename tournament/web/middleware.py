@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from http import HTTPStatus
 
 from django.conf import settings
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.template.loader import render_to_string
 
 from tournament.players.api import error_body
 
@@ -29,6 +31,8 @@ _RELAXED = {
     "/admin/": {"script-src": "'self' 'unsafe-eval'", "style-src": "'self' 'unsafe-inline'"},
     "/api/docs": {"style-src": "'self' 'unsafe-inline'"},
 }
+_LONGEST_LENGTH = 19
+"""More digits are no length of anything."""
 _FORM_OVERHEAD_BYTES = 256 * 1024
 
 
@@ -56,24 +60,103 @@ def security_headers(get_response: GetResponse) -> GetResponse:
     return answer
 
 
+def refuse_nul(get_response: GetResponse) -> GetResponse:
+    """Refuses an address with a NUL in it, which no name here has and PostgreSQL takes in no text."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
+            raise BadRequest("The address has a NUL character in it; leave it out.")
+        return get_response(request)
+
+    return answer
+
+
+def answer_head(get_response: GetResponse) -> GetResponse:
+    """Answers HEAD wherever GET is answered: by the same headers without the body."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        if request.method != "HEAD":
+            return get_response(request)
+        request.method = "GET"
+        response = get_response(request)
+        if not response.streaming:
+            response.headers.setdefault("Content-Length", str(len(response.content)))
+            response.content = b""
+        return response
+
+    return answer
+
+
+_CAUSES = {
+    HTTPStatus.BAD_REQUEST: (
+        "bad_request",
+        "the request cannot be read: check its address, its Content-Type and its body",
+    ),
+    HTTPStatus.NOT_FOUND: ("not_found", "there is no such address; /api/docs lists all of them"),
+    HTTPStatus.METHOD_NOT_ALLOWED: (
+        "method_not_allowed",
+        "this address does not take that method; the header Allow says which it takes",
+    ),
+    HTTPStatus.INTERNAL_SERVER_ERROR: (
+        "our_fault",
+        "the site failed, and its operators can read why in its log; try again later",
+    ),
+}
+
+
+def shape_api_errors(get_response: GetResponse) -> GetResponse:
+    """Gives the API's one shape to the errors that Django answers before or after the API's own code."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        if (
+            request.path.startswith("/api/")
+            and response.status_code >= HTTPStatus.BAD_REQUEST
+            and not response.headers.get("Content-Type", "").startswith("application/json")
+        ):
+            status = HTTPStatus(response.status_code)
+            code, message = _CAUSES.get(
+                status, (status.name.lower(), status.description or status.phrase)
+            )
+            response.content = json.dumps(error_body(code, message)).encode()
+            response.headers["Content-Type"] = "application/json"
+            response.headers["Content-Length"] = str(len(response.content))
+        return response
+
+    return answer
+
+
 def limit_uploads(get_response: GetResponse) -> GetResponse:
-    """Refuses a body that no form of the site needs before a byte of it is parsed or stored."""
+    """Refuses a body that no form of the site needs before a byte of it is parsed or stored.
+
+    A body without a length (sent in chunks) would look empty to Django; it is refused with what to do.
+    """
     limit = settings.WHEEL_MAX_BYTES + _FORM_OVERHEAD_BYTES
 
     def answer(request: HttpRequest) -> HttpResponse:
         length = request.META.get("CONTENT_LENGTH") or "0"
-        if length.isdecimal() and int(length) <= limit:
-            return get_response(request)
-        message = f"A request may have at most {limit:,} bytes; this one has {length[:20]}."
-        if request.path.startswith("/api/"):
-            return JsonResponse(
-                error_body("too_large", message), status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        if request.META.get("HTTP_TRANSFER_ENCODING"):
+            return _refuse(
+                request,
+                HTTPStatus.LENGTH_REQUIRED,
+                "length_required",
+                "A request must tell its length: send it with the header Content-Length, not in chunks.",
             )
-        return render(
+        if length.isdecimal() and len(length) < _LONGEST_LENGTH and int(length) <= limit:
+            return get_response(request)
+        return _refuse(
             request,
-            "web/too_large.html",
-            {"message": message},
-            status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            "too_large",
+            f"A request may have at most {limit:,} bytes; this one has {length[:20]}.",
         )
 
     return answer
+
+
+def _refuse(request: HttpRequest, status: HTTPStatus, code: str, message: str) -> HttpResponse:
+    if request.path.startswith("/api/"):
+        return JsonResponse(error_body(code, message), status=status)
+    # Who the visitor is has not been found out yet, so the page is made without the request.
+    context = {"title": status.phrase, "message": message}
+    return HttpResponse(render_to_string("web/refused.html", context), status=status)

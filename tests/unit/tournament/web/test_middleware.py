@@ -55,6 +55,81 @@ def test_body_over_the_limit_is_refused_unread(client, db, path, length):
         assert answer.json()["error"]["code"] == "too_large"
 
 
+def test_refused_upload_asks_nobody_to_log_in_who_has(ann):
+    answer = ann.post("/account/upload/", b"x", "text/plain", CONTENT_LENGTH=str(LIMIT + 1))
+    assert answer.status_code == 413
+    assert "Log in" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("path", ["/account/upload/", "/api/versions"])
+def test_body_in_chunks_is_told_to_come_with_its_length(client, db, path):
+    answer = client.post(path, b"x", "application/octet-stream", HTTP_TRANSFER_ENCODING="chunked")
+    assert answer.status_code == 411
+    assert "Content-Length" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "arguments", "status", "code"),
+    [
+        ("get", "/api/nothing", {}, 404, "not_found"),  # no route
+        ("get", "/api/versions/x", {}, 404, "not_found"),  # no number
+        ("put", "/api/bots", {}, 405, "method_not_allowed"),
+        ("head", "/api/nothing", {}, 404, ""),  # no body
+        (
+            "post",
+            "/api/versions",
+            {"data": b"x", "content_type": "multipart/form-data"},  # no boundary
+            400,
+            "bad_request",
+        ),
+        (
+            "post",
+            "/api/versions",
+            {"data": b"x", "content_type": "text/plain", "CONTENT_LENGTH": str(LIMIT + 1)},
+            413,
+            "too_large",
+        ),
+        (
+            "post",
+            "/api/versions",
+            {"data": b"x", "content_type": "text/plain", "HTTP_TRANSFER_ENCODING": "chunked"},
+            411,
+            "length_required",
+        ),
+        ("get", "/api/bots?q=%00", {}, 400, "bad_request"),
+        ("get", "/api/bots", {"HTTP_HOST": "evil.example"}, 400, "bad_request"),
+    ],
+)
+def test_every_error_of_the_api_has_the_one_shape(
+    client, site, token, method, path, arguments, status, code
+):
+    answer = getattr(client, method)(
+        path, headers={"Authorization": f"Bearer {token}"}, **arguments
+    )
+    assert answer.status_code == status
+    assert answer["Content-Type"] == "application/json"
+    if code:
+        assert set(answer.json()["error"]) == {"code", "message", "details"}
+        assert answer.json()["error"]["code"] == code
+    if status == 405:
+        assert answer["Allow"] == "GET"
+
+
+def test_our_own_failure_has_the_one_shape_too(client, site, monkeypatch):
+    monkeypatch.setattr("tournament.players.selectors.public_bots", None)
+    client.raise_request_exception = False
+    answer = client.get("/api/bots")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "our_fault")
+
+
+@pytest.mark.parametrize("path", ["/", "/tournaments/cup/", "/api/bots", "/api/openapi.json"])
+def test_head_is_answered_where_get_is(client, site, path):
+    head, get = client.head(path), client.get(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head["Content-Type"] == get["Content-Type"]
+    assert int(head["Content-Length"]) > 0
+
+
 def test_broken_page_says_so_without_a_database(client, db, monkeypatch):
     def fail(*_):
         raise RuntimeError("the database is gone")
