@@ -19,16 +19,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import engine
-from engine import wheels
 from engine.errors import WheelError
 from engine.wheels import (
     pack_module,
     pack_project,
+    provided_versions,
     read_wheel,
+    requirement_reasons,
     source_of,
     unpack_wheel,
     wheel_source,
 )
+from engine.wheels.archive import MAX_WHEEL_BYTES, read_files
+from engine.wheels.metadata import record_hash
+from engine.wheels.unpacking import holds
 
 BOT = b"from engine.sdk import hookimpl\n"
 DIST = "my_bot-1.0.dist-info"
@@ -53,7 +57,9 @@ def entries(**changes):
     files |= extra
     files = {name: content for name, content in files.items() if content is not None}
     record = "".join(
-        f"{name},{wheels._record_hash(content)},{len(content)}\n" for name, content in files.items()
+        f"{name},{record_hash(content)},{len(content)}\n"
+        for name, content in files.items()
+        if not name.endswith("/")
     )
     files.setdefault(f"{DIST}/RECORD", f"{record}{DIST}/RECORD,,\n".encode())
     return files
@@ -80,6 +86,29 @@ def with_file(path, content=b"x = 1\n"):
     return wheel(extra={path: content})
 
 
+def renamed(name, to):
+    """A wheel with a file whose name is overwritten in the zip by bytes that no tool would write."""
+    return with_file(name).replace(name.encode(), to)
+
+
+def wheel_hashed(algorithm, content=BOT):
+    """A wheel whose RECORD gives the module's hash by that algorithm."""
+    plain = record_hash(BOT).encode()
+    known = algorithm if algorithm in hashlib.algorithms_available else "sha256"
+    other = record_hash(content, known).replace(known, algorithm, 1).encode()
+    record = entries()[f"{DIST}/RECORD"].replace(plain, other)
+    return wheel(extra={f"{DIST}/RECORD": record})
+
+
+def streamed(files, **options):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            with archive.open(zipfile.ZipInfo(name), "w", **options) as member:
+                member.write(content)
+    return buffer.getvalue()
+
+
 def reasons_against(data):
     with pytest.raises(WheelError) as caught:
         read_wheel(data)
@@ -94,6 +123,16 @@ def test_good_wheel_tells_what_it_is():
     assert info.summary == "Plays"
     assert info.sha256 == hashlib.sha256(data).hexdigest()
     assert "my_bot_data/table.txt" in info.files
+
+
+@pytest.mark.parametrize("algorithm", ["sha256", "sha384", "sha512"])
+def test_record_may_use_any_hash_that_the_wheel_format_allows(algorithm):
+    assert read_wheel(wheel_hashed(algorithm)).bot == "my-bot"
+
+
+def test_entries_of_folders_are_no_files():
+    data = wheel(extra={"my_bot_data/": b"", "my_bot_data/table.txt": b"1"})
+    assert "my_bot_data/" not in read_wheel(data).files
 
 
 def as_link(member):
@@ -131,7 +170,7 @@ REFUSALS = [
     ("the zipped source", lambda: zip_of({"pyproject.toml": b"", "my_bot.py": b""}), "source of a"),
     ("a zipped folder", lambda: zip_of(nested(entries())), "everything lies in the folder"),
     ("zipped by Finder", lambda: with_file("__MACOSX/._my_bot.py"), "Finder"),
-    ("a big file", lambda: b"PK\x03\x04" + bytes(wheels.MAX_WHEEL_BYTES), "bytes; at most"),
+    ("a big file", lambda: b"PK\x03\x04" + bytes(MAX_WHEEL_BYTES), "bytes; at most"),
     # Paths
     ("an absolute path", lambda: with_file("/etc/x.py"), "must not be absolute"),
     ("a way out", lambda: with_file("my/../../x.py"), "must not contain .."),
@@ -143,6 +182,11 @@ REFUSALS = [
     ("a long path", lambda: with_file("x" * 300 + ".py"), "at most 200 characters"),
     ("names that differ in case", lambda: with_file("MY_bot.py"), "but for upper and lower case"),
     ("a file that is a folder", lambda: with_file("my_bot.py/x.py"), "both a file and a folder"),
+    ("a name that begins with NUL", lambda: renamed("Xy.py", b"\0y.py"), "printable ASCII"),
+    ("a name that is only NULs", lambda: renamed("Xy", b"\0\0"), "printable ASCII"),
+    ("a folder outside", lambda: with_file("../../x/", b""), "must not contain .."),
+    ("an absolute folder", lambda: with_file("/etc/", b""), "must not be absolute"),
+    ("a folder with content", lambda: with_file("my/", b"x = 1"), "has the name of a folder"),
     # Kinds of files
     ("a symbolic link", lambda: zip_of(entries(), change=as_link), "symbolic link"),
     ("a FIFO", lambda: zip_of(entries(), change=as_fifo), "special file"),
@@ -196,6 +240,10 @@ REFUSALS = [
         lambda: wheel(extra={f"{DIST}/RECORD": b"my_bot.py\n"}),
         "not path,hash,size",
     ),
+    ("a weak hash", lambda: wheel_hashed("md5"), "by sha256 or better"),
+    ("a hash of no kind", lambda: wheel_hashed("nonsense"), "by sha256 or better"),
+    ("a better hash that is false", lambda: wheel_hashed("sha512", b"other"), "differs from what"),
+    ("the form for large files", lambda: streamed(entries(), force_zip64=True), "zip64"),
     ("a broken RECORD", lambda: wheel(extra={f"{DIST}/RECORD": b'a,"b\n'}), "cannot be read"),
     # What it says of itself
     ("no METADATA", lambda: wheel(metadata=None), "lacks METADATA"),
@@ -366,15 +414,33 @@ def test_any_bytes_are_read_or_refused(data):
 GOOD = wheel(extra={"pkg/__init__.py": b"x = 1\n" * 50})
 
 
-@settings(max_examples=400, deadline=None)
+DAMAGES = {
+    "set": lambda data, place, value: data[:place] + bytes([value]) + data[place + 1 :],
+    "cut": lambda data, place, _: data[:place] + data[place + 1 :],
+    "insert": lambda data, place, value: data[:place] + bytes([value]) + data[place:],
+}
+DIRECTORY = GOOD.index(b"PK\x01\x02")
+
+
+@settings(max_examples=800, deadline=None)
 @given(
-    st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), min_size=1, max_size=8)
+    st.lists(
+        st.tuples(
+            st.sampled_from(sorted(DAMAGES)),
+            st.one_of(st.integers(0, len(GOOD)), st.integers(DIRECTORY, len(GOOD))),
+            st.one_of(st.sampled_from([0, 1, 255]), st.integers(0, 255)),
+        ),
+        min_size=1,
+        max_size=8,
+    )
 )
+@example([("set", DIRECTORY + 46, 0)])  # a name that begins with NUL
+@example([("set", DIRECTORY + 28, 0)])  # no name
 def test_damaged_wheel_is_read_or_refused(changes):
-    data = bytearray(GOOD)
-    for place, value in changes:
-        data[place] = value
-    assert refusal(bytes(data)) != ()
+    data = GOOD
+    for damage, place, value in changes:
+        data = DAMAGES[damage](data, place, value)
+    assert refusal(data) != ()
 
 
 @settings(deadline=None)
@@ -446,7 +512,7 @@ def test_workers_may_unpack_the_same_wheel_at_once(tmp_path):
     for thread in threads:
         thread.join()
     assert found == [tmp_path / hashlib.sha256(data).hexdigest()] * 6
-    assert wheels._holds(found[0], wheels._read_files(data))
+    assert holds(found[0], read_files(data))
 
 
 def test_left_overs_of_a_killed_process_are_removed_and_work_in_progress_is_not(tmp_path):
@@ -626,11 +692,11 @@ def test_symbolic_link_in_a_project_is_refused(tmp_path):
 def test_huge_project_is_refused_before_it_is_read(tmp_path):
     project(tmp_path, {"my_bot/__init__.py": ""})
     with (tmp_path / "my_bot/table.bin").open("wb") as file:
-        file.truncate(wheels.MAX_WHEEL_BYTES + 1)
+        file.truncate(MAX_WHEEL_BYTES + 1)
     with pytest.raises(WheelError, match="more than"):
         pack_project(tmp_path)
 
 
 def test_provided_packages_are_those_installed_here():
-    assert set(wheels.provided_versions()) == {"domino-arena", "pluggy", "msgspec"}
-    assert wheels.requirement_reasons(["pluggy>=1.5", "msgspec"]) == []
+    assert set(provided_versions()) == {"domino-arena", "pluggy", "msgspec"}
+    assert requirement_reasons(["pluggy>=1.5", "msgspec"]) == []

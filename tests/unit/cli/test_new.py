@@ -8,7 +8,7 @@ import pytest
 
 from engine.cli.new import class_prefix, package_of
 from engine.errors import UsageError
-from engine.wheels import _LEFT_OUT, pack_project, read_wheel
+from engine.wheels import LEFT_OUT, pack_project, read_wheel
 
 FILES = {
     ".gitignore",
@@ -69,7 +69,7 @@ def test_bad_name_is_refused_and_nothing_written(arena, tmp_path, name, says):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", sorted(name for name in _LEFT_OUT if name.isidentifier()))
+@pytest.mark.parametrize("name", sorted(name for name in LEFT_OUT if name.isidentifier()))
 def test_name_that_packing_leaves_out_is_refused(name):
     with pytest.raises(UsageError, match="is taken"):
         package_of(name)

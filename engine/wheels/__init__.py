@@ -1,0 +1,27 @@
+"""Wheels of bots: checked as zip files, unpacked to a folder named by their hash, packed from source.
+
+Installing a wheel would run it (``.pth`` files, ``sitecustomize``) and let it shadow other modules; so a
+bot is never installed, and nothing here imports one or runs its build. Every refusal says what the author
+has to change. This package must not know sandboxes, matches or accounts.
+
+`archive` reads the zip file and `paths` judges its names, `metadata` what it says of itself; `unpacking`
+makes folders of wheels, `packing` wheels of folders.
+"""
+
+from __future__ import annotations
+
+from engine.wheels.metadata import (
+    PROVIDED,
+    RESERVED_NAMES,
+    WheelInfo,
+    provided_versions,
+    read_wheel,
+    requirement_reasons,
+)
+from engine.wheels.packing import LEFT_OUT, pack_module, pack_project
+from engine.wheels.unpacking import source_of, unpack_wheel, wheel_source
+
+__all__ = [
+    "LEFT_OUT", "PROVIDED", "RESERVED_NAMES", "WheelInfo", "pack_module", "pack_project", "provided_versions",
+    "read_wheel", "requirement_reasons", "source_of", "unpack_wheel", "wheel_source",
+]  # fmt: skip
