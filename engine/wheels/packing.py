@@ -131,10 +131,14 @@ LEFT_OUT = {
 def _read_project(folder: Path) -> _Project:
     """What pyproject.toml says. Raises WheelError saying what to write."""
     path = folder / "pyproject.toml"
+    if not path.exists():
+        raise WheelError(["there is no pyproject.toml in the folder"])
+    if not path.is_file():
+        raise WheelError(["pyproject.toml is no file: replace it by one"])
     try:
         document = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise WheelError(["there is no pyproject.toml in the folder"]) from None
+    except OSError as error:
+        raise WheelError([f"pyproject.toml cannot be read: {error.strerror}"]) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise WheelError([f"pyproject.toml cannot be read: {error}"]) from None
     table = document.get("project")
@@ -184,6 +188,13 @@ def _is_texts(value: object) -> bool:
 
 def _project_files(folder: Path, project: _Project) -> dict[str, bytes]:
     """The files of its packages and modules by their paths in the wheel. Raises WheelError."""
+    try:
+        return _read_files_of(folder, project)
+    except OSError as error:
+        raise WheelError([f"{error.filename} cannot be read: {error.strerror}"]) from None
+
+
+def _read_files_of(folder: Path, project: _Project) -> dict[str, bytes]:
     root = folder / "src" if (folder / "src").is_dir() else folder
     paths = sorted(path for top in _top_levels(root) for path in _files_below(top))
     ((_, value),) = project.bots.items()
@@ -192,9 +203,9 @@ def _project_files(folder: Path, project: _Project) -> dict[str, bytes]:
         missing = f"there is no {module}.py and no folder {module} with Python files"
         raise WheelError([f"the entry point names {module!r}, but {missing}; or {BUILD_ADVICE}"])
     reasons = [
-        f"{path.relative_to(folder)} is a symbolic link: replace it by the file itself"
+        f"{path.relative_to(folder)} is a symbolic link or special file: replace it by the file itself"
         for path in paths
-        if path.is_symlink()
+        if path.is_symlink() or not path.is_file()
     ]
     refuse_any(reasons)
     if len(paths) > MAX_FILES or sum(path.stat().st_size for path in paths) > MAX_WHEEL_BYTES:
@@ -214,7 +225,7 @@ def _top_levels(root: Path) -> Iterator[Path]:
 
 
 def _files_below(path: Path) -> Iterator[Path]:
-    if path.is_symlink() or path.is_file():
+    if path.is_symlink() or not path.is_dir():
         yield path
         return
     for child in sorted(path.iterdir()):

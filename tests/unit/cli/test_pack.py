@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from engine.wheels import pack_project, read_wheel
@@ -33,3 +36,19 @@ def test_what_is_no_project_is_refused(arena, target, says):
     answer = arena("pack", target)
     assert answer.code == 2
     assert says in answer.err
+
+
+def test_package_with_a_fifo_is_refused(arena, tmp_path):
+    arena("new", "my-bot")
+    os.mkfifo(next((tmp_path / "my-bot/src").iterdir()) / "pipe.txt")
+    answer = arena("pack", "my-bot")
+    assert answer.code == 2
+    assert "pipe.txt is a symbolic link or special file" in answer.err
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["a folder", "a FIFO"])
+def test_pyproject_that_is_no_file_is_refused(arena, tmp_path, make):
+    make(tmp_path / "pyproject.toml")
+    answer = arena("pack", ".")
+    assert answer.code == 2
+    assert "pyproject.toml is no file" in answer.err
