@@ -1,4 +1,4 @@
-"""A test that is skipped is seen, and where all are required it fails."""
+"""How the tests run: one that is skipped is seen, and fails where all are required; some stay together."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import TOGETHER
+
+ROOT = Path(__file__).parents[3]
 pytest_plugins = ["pytester"]
 CONFTEST = (Path(__file__).parents[2] / "conftest.py").read_text()
 
@@ -37,3 +40,8 @@ def test_every_kind_of_skip_fails_where_all_are_required(project, monkeypatch):
     result = run(project)
     result.assert_outcomes(failed=1, errors=2, xfailed=1)
     result.stdout.fnmatch_lines(["*not here*"])
+
+
+@pytest.mark.parametrize("path", TOGETHER)
+def test_file_whose_tests_stay_in_one_process_is_there(path):
+    assert (ROOT / path).is_file()
