@@ -5,12 +5,13 @@ States, results and secrets are never written here: a row's page shows, and its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -20,9 +21,10 @@ from engine.formats import FORMATS
 from engine.games import GAMES
 from engine.ratings import Rating, RatingChange
 from tournament.competitions import selectors, services
-from tournament.competitions.errors import InvalidTournamentError
+from tournament.competitions.errors import EntryError, InvalidTournamentError
 from tournament.competitions.forms import (
     DisqualifyForm,
+    EnterAnyForm,
     ForfeitForm,
     TournamentForm,
     option_field_name,
@@ -44,6 +46,7 @@ from tournament.competitions.models import (
     Tournament,
     TournamentState,
 )
+from tournament.leaderboards.models import PoolKind
 from tournament.players.admin import (
     Operation,
     OperationsAdmin,
@@ -52,7 +55,7 @@ from tournament.players.admin import (
     spell_moment,
 )
 from tournament.players.forms import ReasonForm
-from tournament.players.models import BotVersion, Player
+from tournament.players.models import HOUSE, Bot, BotVersion, Player
 from tournament.players.views import player_of
 from tournament.store.clock import read_clock
 
@@ -182,6 +185,25 @@ class TournamentAdmin(OperationsAdmin):
             warning="Its secret is drawn and the commitment published; conditions are frozen from then on.",
         ),
         Operation(
+            name="enter",
+            label="Enter bots",
+            run=lambda row, request, values: _enter(row, values["bots"], player_of(request)),
+            allows=lambda row: row.state == TournamentState.OPEN,
+            form=EnterAnyForm,
+            warning="They play in their owners' names, who can take them out again. All of them enter, or none.",
+            takes_many=False,
+        ),
+        Operation(
+            name="enter-house",
+            label="Enter the house's bots",
+            run=lambda row, request, _: _enter(
+                row, selectors.bots_to_enter(row).filter(owner__username=HOUSE), player_of(request)
+            ),
+            allows=lambda row: row.state == TournamentState.OPEN and row.kind != PoolKind.PAIR,
+            warning="Every reference bot that plays this game enters, so that nobody waits for opponents.",
+            takes_many=False,
+        ),
+        Operation(
             name="close",
             label="Close entries",
             run=lambda row, _, __: services.close_tournament(tournament=row),
@@ -237,6 +259,10 @@ class TournamentAdmin(OperationsAdmin):
                 entrant_count=Count("entrants", distinct=True)
             )
         )
+
+    def form_arguments(self, operation: Operation, rows: Any) -> dict[str, Any]:
+        """Who can be entered."""
+        return {"tournament": rows[0]} if operation.form is EnterAnyForm else {}
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:  # noqa: ARG002 Django's signature
         """Who may make tournaments."""
@@ -608,6 +634,19 @@ class SeriesAdmin(OperationsAdmin):
             warning="Its rule and template are checked; the latest missed tournament is made up for.",
         ),
     )
+
+
+@transaction.atomic
+def _enter(row: Tournament, bots: Iterable[Bot], by: Player) -> None:
+    """Enter all of the bots, as a pair or each by itself. Raises EntryError or TournamentStateError."""
+    chosen = list(bots)
+    if not chosen:
+        raise EntryError(
+            "no bot is left that could enter: its version must be accepted for the game"
+        )
+    entries = [chosen] if row.kind == PoolKind.PAIR else [[bot] for bot in chosen]
+    for entry in entries:
+        services.enter(tournament=row, bots=entry, by=by)
 
 
 def _spell_changes(changes: Sequence[RatingChange]) -> list[str]:

@@ -13,6 +13,7 @@ from engine.games import GAMES
 from engine.games.base import Option
 from engine.sdk.timecontrol import TIME_CONTROLS
 from tournament.competitions.models import Entrant, Match, PublishPolicy, Tournament
+from tournament.competitions.selectors import bots_to_enter
 from tournament.competitions.services import Plan, check_plan
 from tournament.leaderboards.models import PoolKind
 from tournament.players.forms import ReasonForm
@@ -20,6 +21,7 @@ from tournament.players.models import Bot, Player
 from tournament.store.clock import read_clock
 
 LARGEST_CAP = 1_000_000
+BOTS_OF_A_PAIR = 2
 
 
 class EnterForm(forms.Form):
@@ -81,6 +83,38 @@ class KnownRowsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg] 
             raise forms.ValidationError(
                 "One of the rows is none of those to choose from."
             ) from None
+
+
+class BotField(KnownRowsField):
+    """Bots with their owners to choose from."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        """Its name, and whose it is."""
+        return f"{obj.name} ({obj.owner.username})"
+
+
+class EnterAnyForm(forms.Form):
+    """The bots of any players that an organiser enters: several at once, or the two of a pair."""
+
+    bots = BotField(Bot.objects.none(), widget=forms.CheckboxSelectMultiple)
+
+    def __init__(self, *args: Any, tournament: Tournament, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._is_pairs = tournament.kind == PoolKind.PAIR
+        field = self.fields["bots"]
+        field.queryset = bots_to_enter(tournament)  # type: ignore[attr-defined]
+        field.help_text = (
+            "Two, in the order of their names the first and the second seat of the side."
+            if self._is_pairs
+            else "Each enters by itself. Those in it already, and paused ones, are left out."
+        )
+
+    def clean_bots(self) -> list[Bot]:
+        """The bots by name."""
+        bots = list(self.cleaned_data["bots"])
+        if self._is_pairs and len(bots) != BOTS_OF_A_PAIR:
+            raise forms.ValidationError("A pair is two bots: choose two.")
+        return bots
 
 
 class ForfeitForm(ReasonForm):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tournament.competitions.selectors.entries import (
+    bots_to_enter,
     entrants_with_bots,
     entries_of,
     preview_cancellation,
@@ -44,6 +45,7 @@ __all__ = [
     "RoundRow",
     "TournamentPage",
     "TournamentProgress",
+    "bots_to_enter",
     "entrants_with_bots",
     "entries_of",
     "match_logs",

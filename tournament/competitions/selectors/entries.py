@@ -18,7 +18,7 @@ from tournament.competitions.models import (
 )
 from tournament.competitions.selectors.engine_values import seats_at_table, stage_format
 from tournament.leaderboards.selectors import counting_results, preview_void
-from tournament.players.models import UNDECIDED, BotVersion, Player, VersionGame, VersionState
+from tournament.players.models import UNDECIDED, Bot, BotVersion, Player, VersionGame, VersionState
 from tournament.players.selectors import fits
 
 
@@ -34,6 +34,19 @@ def entrants_with_bots(tournament: Tournament) -> QuerySet[Entrant]:
 def entries_of(tournament: Tournament, player: Player) -> QuerySet[Entrant]:
     """The entrants with a bot of `player`."""
     return entrants_with_bots(tournament).filter(bots__bot__owner=player).distinct()
+
+
+def bots_to_enter(tournament: Tournament) -> QuerySet[Bot]:
+    """The bots of all players that have a version accepted for the game and are not in it, by name."""
+    accepted = VersionGame.objects.filter(
+        game=tournament.game, version__state=VersionState.ACCEPTED
+    )
+    return (
+        Bot.objects.filter(pk__in=accepted.values("version__bot"), paused_reason="")
+        .exclude(pk__in=EntrantBot.objects.filter(tournament=tournament).values("bot"))
+        .select_related("owner")
+        .order_by("name")
+    )
 
 
 def versions_that_would_play(

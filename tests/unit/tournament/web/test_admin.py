@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from tests.tournament_factories import entrant_of, make_tournament, start, submit
+from tests.tournament_factories import accept, entrant_of, make_tournament, start, submit
 from tournament.competitions.models import Match, Series, Tournament
 from tournament.competitions.services import create_series
 from tournament.leaderboards.models import Rating
@@ -261,6 +261,45 @@ def test_operation_on_nothing_is_not_found(olga, site, query):
 def test_way_back_leads_to_no_other_site(olga, site):
     url = f"{TOURNAMENTS}operate/pause/?ids={site.table.pk}&back=https://evil.example/"
     assert olga.post(url, {"reason": "x"})["Location"] == TOURNAMENTS
+
+
+def test_organiser_enters_bots_of_any_player(olga, site):
+    page = text_of(olga, f"{TOURNAMENTS}operate/enter/?ids={site.open.pk}")
+    assert "beta (bob)" in page
+    assert "alpha (ann)" not in page  # is in it already
+    chosen = Bot.objects.filter(name__in=["aces", "beta"])
+    answer = operate(
+        olga, "competitions/tournament", "enter", site.open, bots=[bot.pk for bot in chosen]
+    )
+    assert "Enter bots: done for Open One" in answer.content.decode()
+    assert set(site.open.entrants.values_list("name", flat=True)) == {"alpha", "aces", "beta"}
+
+
+def test_organiser_enters_the_house_and_it_alone(olga, site):
+    house = players.ensure_house()
+    accept(submit(house, "greedy"))
+    operate(olga, "competitions/tournament", "enter-house", site.open)
+    assert set(site.open.entrants.values_list("name", flat=True)) == {"alpha", "greedy"}
+    again = operate(olga, "competitions/tournament", "enter-house", site.open)
+    assert "no bot is left that could enter" in again.content.decode()
+
+
+def test_organiser_enters_a_pair_of_two(olga, site):
+    pairs = make_tournament([], name="Pairs", kind="pair")
+    aces, beta = Bot.objects.filter(name__in=["aces", "beta"]).order_by("name")
+    one = operate(olga, "competitions/tournament", "enter", pairs, bots=[beta.pk])
+    assert "choose two" in one.content.decode()
+    operate(olga, "competitions/tournament", "enter", pairs, bots=[beta.pk, aces.pk])
+    assert pairs.entrants.get().name == "aces + beta"
+
+
+def test_bots_enter_by_hand_only_while_entries_are_open(olga, site):
+    page = text_of(olga, f"{TOURNAMENTS}{site.table.pk}/change/")
+    assert "operate/enter" not in page
+    beta = Bot.objects.get(name="beta")
+    answer = operate(olga, "competitions/tournament", "enter", site.cup, bots=[beta.pk])
+    assert "error" in answer.content.decode().lower()
+    assert not site.cup.entrants.filter(entered_at__gt=site.cup.finished_at).exists()
 
 
 def test_staff_without_the_right_may_look_but_not_operate(olga, site):
