@@ -10,6 +10,8 @@ ARENA_ALLOWED_HOSTS      host names the site answers to, comma separated; by def
 ARENA_HTTPS              1: the site stands behind TLS (secure cookies, trusted ``X-Forwarded-Proto``)
 ARENA_ADMIN              ``plain``: Django's own admin instead of Unfold's
 ARENA_WORKER_SLOTS       how many matches the workers of the site can play at once; bounds what is in flight
+ARENA_MAX_UNCHECKED      how many versions of one player may wait for their check; by default 20
+ARENA_UPLOADS_A_DAY      how many versions a player may upload within 24 hours; by default 100
 ARENA_TRUST_BOTS         1: play bots without a sandbox; such matches are never rated
 ARENA_STOP_SECONDS       what a worker that is told to stop may still finish; by default 30
 ARENA_LEASE_SECONDS      how long a claim holds without a sign of life; by default 30
@@ -234,6 +236,8 @@ if HTTPS:
 # --- what it plays ----------------------------------------------------------------------------
 
 ARENA_WORKER_SLOTS = _positive("ARENA_WORKER_SLOTS", 2)
+ARENA_MAX_UNCHECKED = _positive("ARENA_MAX_UNCHECKED", 20)
+ARENA_UPLOADS_A_DAY = _positive("ARENA_UPLOADS_A_DAY", 100)
 ARENA_TRUST_BOTS = _flag("ARENA_TRUST_BOTS")
 ARENA_LEASE_SECONDS = _positive("ARENA_LEASE_SECONDS", 30)
 """How long a claim holds without a sign of life; a play prolongs it while it goes on."""

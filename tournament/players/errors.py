@@ -7,7 +7,8 @@
     ├── TokenError                   a token that does not let in
     └── SubmissionError              a bot or version that cannot be taken or changed so
         ├── NameTakenError           the bot's name belongs to someone else, or is reserved
-        └── VersionExistsError       this version exists with other contents
+        ├── VersionExistsError       this version exists with other contents
+        └── QuotaError               more uploads than a player may have
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ class TokenError(UsageError):
 
 class SubmissionError(UsageError):
     """A bot or version that cannot be taken, or changed, so."""
+
+
+class QuotaError(SubmissionError):
+    """More uploads than a player may have waiting, or within a day; the message says which."""
 
 
 class NameTakenError(SubmissionError):

@@ -132,12 +132,9 @@ VERSION_TRANSITIONS = Transitions(
         VersionState.WITHDRAWN: (),
     }
 )
-UNDECIDED = (
-    VersionState.SUBMITTED,
-    VersionState.QUEUED,
-    VersionState.RUNNING,
-    VersionState.STUCK,
-)
+TO_BE_CHECKED = (VersionState.SUBMITTED, VersionState.QUEUED, VersionState.RUNNING)
+"""States in which the site still has to check the version, or is doing so."""
+UNDECIDED = (*TO_BE_CHECKED, VersionState.STUCK)
 """States in which nobody knows yet whether the version will be accepted."""
 
 

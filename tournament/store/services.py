@@ -9,13 +9,14 @@ from datetime import datetime
 from typing import TypeVar
 
 from django.core.files.base import ContentFile
-from django.core.files.storage import Storage, storages
+from django.core.files.storage import storages
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
 from tournament.store.clock import in_seconds
 from tournament.store.errors import BlobDamagedError, BlobMissingError
 from tournament.store.models import Pulse
+from tournament.store.storage import BlobStorage
 
 logger = logging.getLogger(__name__)
 
@@ -23,11 +24,15 @@ RowT = TypeVar("RowT")
 
 
 def put_blob(data: bytes) -> str:
-    """Keep `data` and return its SHA-256 in hex. Call it before the row that names the blob is written."""
+    """Keep `data` and return its SHA-256 in hex. Call it before the row that names the blob is written.
+
+    A blob that is there already counts as written now: as an old one that no row names yet it could
+    be swept before the row is written.
+    """
     sha256 = hashlib.sha256(data).hexdigest()
     name = _name(sha256)
     storage = _storage()
-    if not storage.exists(name):
+    if not storage.renew(name):
         storage.save(name, ContentFile(data))
     return sha256
 
@@ -95,8 +100,10 @@ def drop_broken_connection() -> None:
         connection.close_if_unusable_or_obsolete()
 
 
-def _storage() -> Storage:
-    return storages["blobs"]
+def _storage() -> BlobStorage:
+    storage = storages["blobs"]
+    assert isinstance(storage, BlobStorage)
+    return storage
 
 
 def _name(sha256: str) -> str:

@@ -179,7 +179,7 @@ def test_next_round_waits_for_the_open_one_or_does_not_depend_on_it(fmt, data):
         ahead = fmt.next_round(view)
     except FormatError as error:
         message = str(error)
-        assert waiting[0].key in message  # noqa: PT017 - a format may wait, and then says for what
+        assert waiting[0].key in message
         return
     results = {
         pairing.key: fmt.decide(view, pairing, data.draw(outcomes(len(pairing.entrants))))

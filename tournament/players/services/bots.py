@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from engine.wheels import WheelInfo, read_wheel
-from tournament.players.errors import NameTakenError, SubmissionError, VersionExistsError
+from tournament.players.errors import (
+    NameTakenError,
+    QuotaError,
+    SubmissionError,
+    VersionExistsError,
+)
 from tournament.players.models import (
     HOUSE,
+    TO_BE_CHECKED,
     VERSION_TRANSITIONS,
     Bot,
     BotVersion,
@@ -16,6 +23,7 @@ from tournament.players.models import (
     VersionState,
 )
 from tournament.players.selectors import reserved_names
+from tournament.store.clock import in_seconds
 from tournament.store.leases import FREE_FIELDS
 from tournament.store.services import put_blob
 
@@ -25,9 +33,11 @@ def submit_wheel(*, owner: Player, data: bytes) -> BotVersion:
 
     Raises WheelError with every reason why the file is no acceptable wheel, NameTakenError if the
     bot's name is not the owner's, VersionExistsError if the version exists with other contents,
-    SubmissionError if the bot is paused.
+    QuotaError if the owner has uploaded too many, SubmissionError if the bot is paused. Nothing of a
+    wheel that is refused is kept.
     """
     info = read_wheel(data)
+    _find_or_refuse(owner, info, Bot.objects.filter(name__iexact=info.bot).first())
     put_blob(data)
     try:
         return _submit(owner, info)
@@ -37,14 +47,13 @@ def submit_wheel(*, owner: Player, data: bytes) -> BotVersion:
 
 @transaction.atomic
 def _submit(owner: Player, info: WheelInfo) -> BotVersion:
-    bot = _own_bot(owner, info.bot)
-    existing = bot.versions.filter(wheel_sha256=info.sha256).first()
+    Player.objects.select_for_update(no_key=True).get(pk=owner.pk)  # one upload of theirs at a time
+    bot = Bot.objects.select_for_update().filter(name__iexact=info.bot).first()
+    existing = _find_or_refuse(owner, info, bot)
     if existing is not None:
         return existing
-    if bot.paused_reason:
-        raise SubmissionError(f"{bot.name} is paused by staff: {bot.paused_reason}")
-    if bot.versions.filter(version=info.version).exists():
-        raise VersionExistsError(bot.name, info.version)
+    if bot is None:
+        bot = Bot.objects.create(owner=owner, name=info.bot)
     return BotVersion.objects.create(
         bot=bot,
         version=info.version,
@@ -54,15 +63,42 @@ def _submit(owner: Player, info: WheelInfo) -> BotVersion:
     )
 
 
-def _own_bot(owner: Player, name: str) -> Bot:
-    bot = Bot.objects.select_for_update().filter(name__iexact=name).first()
+def _find_or_refuse(owner: Player, info: WheelInfo, bot: Bot | None) -> BotVersion | None:
+    """The version that this very wheel is already; None for a new one that may be taken."""
     if bot is None:
-        if name in reserved_names() and owner.username != HOUSE:
-            raise NameTakenError(name, "is reserved for a reference bot")
-        return Bot.objects.create(owner=owner, name=name)
+        if info.bot in reserved_names() and owner.username != HOUSE:
+            raise NameTakenError(info.bot, "is reserved for a reference bot")
+        _check_quota(owner)
+        return None
     if bot.owner_id != owner.pk:
-        raise NameTakenError(name, "belongs to someone else")
-    return bot
+        raise NameTakenError(info.bot, "belongs to someone else")
+    existing = bot.versions.filter(wheel_sha256=info.sha256).first()
+    if existing is not None:
+        return existing
+    if bot.paused_reason:
+        raise SubmissionError(f"{bot.name} is paused by staff: {bot.paused_reason}")
+    if bot.versions.filter(version=info.version).exists():
+        raise VersionExistsError(bot.name, info.version)
+    _check_quota(owner)
+    return None
+
+
+def _check_quota(owner: Player) -> None:
+    """Raise QuotaError if the owner's uploads would keep the site from checking those of others."""
+    if owner.username == HOUSE:
+        return
+    own = BotVersion.objects.filter(bot__owner=owner)
+    if own.filter(state__in=TO_BE_CHECKED).count() >= settings.ARENA_MAX_UNCHECKED:
+        raise QuotaError(
+            f"{settings.ARENA_MAX_UNCHECKED} of your versions are still to be checked: wait until "
+            "one is decided, or withdraw one that you no longer need"
+        )
+    day_ago = in_seconds(-24 * 3600)
+    if own.filter(uploaded_at__gt=day_ago).count() >= settings.ARENA_UPLOADS_A_DAY:
+        raise QuotaError(
+            f"you have uploaded {settings.ARENA_UPLOADS_A_DAY} versions within 24 hours, the most "
+            "that this site takes: upload the next one later"
+        )
 
 
 def withdraw_version(*, version: BotVersion, reason: str = "") -> BotVersion:
@@ -80,10 +116,15 @@ def quarantine_version(*, version: BotVersion, reason: str) -> BotVersion:
 
 
 def release_version(*, version: BotVersion) -> BotVersion:
-    """Accept a version again that was set aside. Raises SubmissionError for any other."""
+    """Accept a version again that was set aside; its crashes are counted anew.
+
+    Raises SubmissionError for any other.
+    """
     if version.state != VersionState.QUARANTINED:
         raise SubmissionError(f"{version} is not set aside")
-    return _move(version, VersionState.ACCEPTED, "")
+    return _move(
+        version, VersionState.ACCEPTED, "", matches_played=0, crashes=0, crashes_in_a_row=0
+    )
 
 
 def retry_version(*, version: BotVersion) -> BotVersion:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from django.core.files.storage import storages
 from django.db import IntegrityError, transaction
 
 from engine.errors import WheelError
 from tests.tournament_factories import accept, make_bot, make_player, make_wheel, submit
 from tournament.players import services
-from tournament.players.errors import NameTakenError, SubmissionError, VersionExistsError
-from tournament.players.models import Bot, BotVersion, VersionState
+from tournament.players.errors import (
+    NameTakenError,
+    QuotaError,
+    SubmissionError,
+    VersionExistsError,
+)
+from tournament.players.models import Bot, BotVersion, Player, VersionState
 from tournament.players.selectors import bots_of, fits, version_status, wheel_of
+from tournament.store.clock import in_seconds
 
 pytestmark = pytest.mark.django_db
 
@@ -42,6 +51,62 @@ def test_same_version_with_other_contents_must_raise_its_number(tmp_path):
     other = make_wheel("alpha", "1.0", "from engine.sdk import hookimpl\n", tmp_path)
     with pytest.raises(VersionExistsError, match="raise the version number"):
         services.submit_wheel(owner=owner, data=other)
+
+
+def blobs() -> set[str]:
+    return {path.name for path in Path(storages["blobs"].location).rglob("*") if path.is_file()}
+
+
+def test_nothing_is_kept_of_a_wheel_that_is_refused(settings, tmp_path):
+    owner = make_player()
+    paused = submit(owner, "alpha").bot
+    settings.ARENA_UPLOADS_A_DAY = 2
+    submit(owner, "beta")
+    services.pause_bot(bot=paused, reason="wait")
+    before = blobs()
+    other = make_wheel("beta", "1.0", "from engine.sdk import hookimpl\n", tmp_path)
+    for player, data, error in (
+        (make_player(), make_wheel("alpha", "7.0"), NameTakenError),  # somebody else's
+        (make_player(), make_wheel("random", "7.0"), NameTakenError),  # the house's
+        (owner, make_wheel("alpha", "7.0"), SubmissionError),  # paused
+        (owner, other, VersionExistsError),  # other contents
+        (owner, make_wheel("gamma", "7.0"), QuotaError),  # one too many
+    ):
+        with pytest.raises(error):
+            services.submit_wheel(owner=player, data=data)
+    assert blobs() == before
+
+
+def test_player_may_have_only_so_many_versions_waiting(settings):
+    settings.ARENA_MAX_UNCHECKED = 2
+    owner = make_player()
+    first = submit(owner, "alpha", "1.0")
+    submit(owner, "beta", "1.0")
+    for bot in ("alpha", "gamma"):
+        with pytest.raises(QuotaError, match="2 of your versions are still to be checked"):
+            submit(owner, bot, "2.0")
+    assert submit(owner, "alpha", "1.0") == first  # it is here already
+    submit(make_player(), "delta")  # others may
+    accept(first)
+    submit(owner, "alpha", "2.0")
+
+
+def test_player_may_upload_only_so_many_versions_a_day(settings):
+    settings.ARENA_UPLOADS_A_DAY = 2
+    owner = make_player()
+    for version in ("1.0", "1.1"):
+        services.withdraw_version(version=submit(owner, "alpha", version))
+    with pytest.raises(QuotaError, match="2 versions within 24 hours"):
+        submit(owner, "alpha", "1.2")
+    BotVersion.objects.filter(version="1.0").update(uploaded_at=in_seconds(-24 * 3600 - 1))
+    submit(owner, "alpha", "1.2")
+
+
+def test_house_may_upload_as_many_as_there_are_reference_bots(settings):
+    settings.ARENA_UPLOADS_A_DAY = settings.ARENA_MAX_UNCHECKED = 1
+    house = Player.objects.create(username="house")
+    for bot in ("random", "greedy"):
+        submit(house, bot)
 
 
 def test_later_version_follows_the_one_before():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 from datetime import timedelta
 from pathlib import Path
@@ -31,9 +32,9 @@ def test_what_is_put_can_be_read_under_its_hash():
 
 def test_putting_the_same_twice_keeps_one():
     sha256 = put_blob(b"twice")
-    before = path_of(sha256).stat().st_mtime_ns
+    before = path_of(sha256).stat().st_ino
     assert put_blob(b"twice") == sha256
-    assert path_of(sha256).stat().st_mtime_ns == before
+    assert path_of(sha256).stat().st_ino == before
     assert [path.name for path in path_of(sha256).parent.iterdir()].count(sha256[2:]) == 1
 
 
@@ -90,6 +91,15 @@ def test_sweep_deletes_what_nobody_names_once_it_is_old():
     sweep(keep={named}, older_than=read_clock() + timedelta(hours=1))
     assert path_of(named).exists()
     assert not path_of(orphan).exists()
+
+
+@pytest.mark.django_db
+def test_sweep_keeps_an_old_orphan_that_was_put_again_for_a_row_to_come():
+    sha256 = put_blob(b"left by a crash, and uploaded again")
+    os.utime(path_of(sha256), (0, 0))
+    assert put_blob(b"left by a crash, and uploaded again") == sha256
+    sweep(keep=set(), older_than=read_clock() - timedelta(hours=1))
+    assert path_of(sha256).exists()
 
 
 @pytest.mark.django_db
