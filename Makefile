@@ -24,8 +24,9 @@ fmt: setup ## format the code and mend what the linter can mend
 test: ## run the tests
 	$(MANAGE) test
 
-bench: setup ## measure the engine on this machine
+bench: setup ## measure the engine and the sandbox on this machine
 	$(BIN)/arena bench engine
+	$(BIN)/arena bench sandbox
 
 demo: ## play a small cup on a temporary site
 	$(MANAGE) demo

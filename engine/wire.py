@@ -25,7 +25,8 @@ Where children are forks of a zygote, a second socket leads there, which no chil
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 
@@ -36,12 +37,20 @@ REQUEST_BYTES = 64 * 1024
 ANSWER_BYTES = 4096
 """No message to the referee may be longer."""
 
+ObservationT = TypeVar("ObservationT")
 Counter = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 ShortText = Annotated[str, msgspec.Meta(max_length=200)]
 
 
-class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=str.lower):
-    """One packet; the tag is the struct's name in lower case."""
+class _Message(
+    msgspec.Struct,
+    frozen=True,
+    array_like=True,
+    gc=False,
+    forbid_unknown_fields=True,
+    tag=str.lower,
+):
+    """One packet: an array of the struct's name in lower case and its fields in order."""
 
 
 class Walls(_Message, frozen=True):
@@ -79,14 +88,14 @@ class BeginGame(_Message, frozen=True):
     number: int
 
 
-class Turn(_Message, frozen=True):
+class Turn(_Message, Generic[ObservationT], frozen=True):
     """Choose one of the observation's legal actions. `turn` counts the questions of one process from 1."""
 
     turn: int
     deal: int
     action: int
     """The number of the action in its deal: a mark for the log."""
-    observation: msgspec.Raw
+    observation: ObservationT
 
 
 class Fork(_Message, frozen=True):
@@ -156,13 +165,13 @@ class Crashed(_Message, frozen=True):
     out_of_memory: bool
 
 
-Request = Walls | Start | BeginGame | Turn
+Request = Walls | Start | BeginGame | Turn[Any]
 Order = Fork | Kill
 News = Hello | Ended
 Reply = Hello | Ready | Declined | Answer | Illegal | Nonsense | Crashed
 
 _encoder = msgspec.msgpack.Encoder()
-_requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
+_requests: msgspec.msgpack.Decoder[Walls | Start] = msgspec.msgpack.Decoder(Walls | Start)
 _orders: msgspec.msgpack.Decoder[Order] = msgspec.msgpack.Decoder(Order)
 _news: msgspec.msgpack.Decoder[News] = msgspec.msgpack.Decoder(News)
 _replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
@@ -173,18 +182,24 @@ class UnreadableMessageError(ValueError):
 
 
 def encode(message: Request | Reply | Order | News) -> bytes:
-    """The packet of a message."""
+    """The packet of a message; an observation in it need not be encoded before."""
     return _encoder.encode(message)
 
 
 def encode_value(value: object) -> msgspec.Raw:
-    """A ruleset or an observation, to put into a message."""
+    """A ruleset, to put into a message."""
     return msgspec.Raw(_encoder.encode(value))
 
 
-def decode_request(packet: bytes) -> Request:
-    """Read what the referee sent."""
+def decode_request(packet: bytes) -> Walls | Start:
+    """Read what the referee sends before the first game."""
     return _requests.decode(packet)
+
+
+@cache
+def turns_of(observation_type: type[Any]) -> msgspec.msgpack.Decoder[BeginGame | Turn[Any]]:
+    """Reads what the referee sends from the first game on, where that is what a seat sees."""
+    return msgspec.msgpack.Decoder(BeginGame | Turn[observation_type])  # type: ignore[valid-type]
 
 
 def decode_order(packet: bytes) -> Order:

@@ -23,11 +23,11 @@ class Ruleset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Every option of a game with its value; written whole into each record."""
 
 
-class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Action(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
     """One thing a seat can do. `str(action)` is its notation, e.g. ``play 6-4``."""
 
 
-class Observation(msgspec.Struct, frozen=True, kw_only=True):
+class Observation(msgspec.Struct, frozen=True, array_like=True, gc=False, kw_only=True):
     """What one seat may know when it has to act; subclasses add the game's own fields."""
 
     seat: int

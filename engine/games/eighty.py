@@ -103,14 +103,14 @@ Action = Pass | Bid | Nello | Trump | Play
 """What a seat can do in Eighty."""
 
 
-class Call(msgspec.Struct, frozen=True):
+class Call(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One seat's call in the auction."""
 
     seat: int
     action: Pass | Bid | Nello
 
 
-class Contract(msgspec.Struct, frozen=True, kw_only=True):
+class Contract(msgspec.Struct, frozen=True, array_like=True, gc=False, kw_only=True):
     """The call that won the auction."""
 
     seat: int
@@ -123,14 +123,14 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     """The trump suit; None until it is named, and in Nel-O."""
 
 
-class Played(msgspec.Struct, frozen=True):
+class Played(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A tile in a trick, and the seat that played it."""
 
     seat: int
     tile: Tile
 
 
-class Trick(msgspec.Struct, frozen=True, kw_only=True):
+class Trick(msgspec.Struct, frozen=True, array_like=True, gc=False, kw_only=True):
     """A finished trick, its tiles in the order in which they were played; the first one led."""
 
     plays: tuple[Played, ...]

@@ -73,14 +73,14 @@ Action = Lay | Draw | End | Pass
 """What a seat can do in Podkidnoe."""
 
 
-class TopUp(msgspec.Struct, frozen=True, tag="top_up"):
+class TopUp(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="top_up"):
     """A tile taken from the reserve for free at the end of a circuit. No action: the rules do it."""
 
     def __str__(self) -> str:
         return "top-up"
 
 
-class Event(msgspec.Struct, frozen=True):
+class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Something that everybody saw a seat do. Which tile was drawn or topped up, nobody else saw."""
 
     seat: int

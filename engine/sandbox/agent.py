@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import signal
 import socket
+import struct
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -48,8 +51,12 @@ from engine.sdk import GameInfo
 from engine.sdk.loading import TRACEBACK_BYTES, IllegalChoice, NoAction
 from engine.sdk.timecontrol import TimeControl
 
+_LOOK = int(socket.MSG_PEEK | socket.MSG_DONTWAIT)
+_AT_ONCE = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 _SLICE_SECONDS = 1.0
 """The lease is kept alive at least so often while a bot thinks."""
+_PATIENCES = tuple(0.5**power for power in range(1, 11))
+"""Seconds below one that a socket may wait, halving: so it is told another only rarely."""
 _LEAST_SLICES = 8
 """A shorter patience is looked at in slices that are shorter still."""
 _CLOCK_GRACE_SECONDS = 0.001
@@ -157,7 +164,7 @@ class SandboxAgent:
         if self._broken is None and bot.has_spoken():
             self._broken = Failure(Termination.PROTOCOL, "sent a message before it was asked")
         if self._broken is None:
-            self._tell(wire.Turn(self._turn, deal, turn, wire.encode_value(observation)))
+            self._tell(wire.Turn(self._turn, deal, turn, observation))
         if self._broken is not None:
             return self._broken
         answer = self._exchange(bot, limits, CHOOSING)
@@ -189,6 +196,11 @@ class SandboxAgent:
                 os.close(launched.traceback_fd)
         return self._log
 
+    def private_bytes(self) -> int:
+        """Memory of the bot's process that it shares with no other. `wait_ready` comes first."""
+        assert self._bot is not None, "wait_ready() comes first"
+        return self._bot.private_bytes()
+
     def _await_walls(self, launched: Launched) -> _BotProcess:
         """Wait for `Hello`: the last words of trusted code, so all that fails before is our own failure."""
         deadline = time.monotonic() + policy.LAUNCH_SECONDS
@@ -208,6 +220,9 @@ class SandboxAgent:
             raise InfrastructureError("the sandbox began with something else than its greeting")
         if parent_of(pid) != launched.process.parent_pid:
             raise InfrastructureError("the sandbox's greeting came from another process")
+        launched.channel.setsockopt(
+            socket.SOL_SOCKET, socket.SO_PASSCRED, 0
+        )  # known now, and not free
         try:
             return _BotProcess(pid, launched.channel)
         except OSError as error:
@@ -227,7 +242,8 @@ class SandboxAgent:
         self, bot: _BotProcess, limits: Limits, doing: str
     ) -> tuple[wire.Reply, int] | Failure:
         """Let the process run until it answers: the answer and its CPU time, or what it did wrong."""
-        before_us = bot.cpu_us()
+        # What it used after its last answer, until it was stopped, is charged now.
+        before_us = bot.last_us
         bot.resume()
         try:
             packet = self._await_packet(bot, limits, before_us)
@@ -250,21 +266,23 @@ class SandboxAgent:
         the CPU budget could be used up. Raises InfrastructureError if real time ran out because the
         machine did not let it run.
         """
-        deadline = time.monotonic() + limits.wall_ms / 1000
-        slice_seconds = min(_SLICE_SECONDS, limits.wall_ms / 1000 / _LEAST_SLICES)
-        starvation = Starvation()
-        while True:
-            cpu_left = (before_us + limits.cpu_us - bot.cpu_us()) / 1e6 + _CLOCK_GRACE_SECONDS
-            wall_left = deadline - time.monotonic()
-            if cpu_left < 0:
-                return None
-            if wall_left < 0:
-                starvation.check(limits.wall_ms)
-                return None
-            if bot.wait(min(cpu_left, wall_left, slice_seconds)):
-                return bot.receive()
+        wall_left = limits.wall_ms / 1000
+        deadline = time.monotonic() + wall_left
+        cpu_left = limits.cpu_us / 1e6
+        slice_seconds = min(_SLICE_SECONDS, wall_left / _LEAST_SLICES)
+        starvation = None
+        while cpu_left > 0 and wall_left > 0:
+            packet = bot.receive(min(cpu_left + _CLOCK_GRACE_SECONDS, wall_left, slice_seconds))
+            if packet is not None:
+                return packet
+            starvation = starvation or Starvation()
             starvation.look(bot.schedule())
             self._keep_alive()
+            cpu_left = (before_us + limits.cpu_us - bot.cpu_us()) / 1e6
+            wall_left = deadline - time.monotonic()
+        if starvation is not None and wall_left <= 0 < cpu_left:
+            starvation.check(limits.wall_ms)
+        return None
 
     def _judge_other(self, reply: wire.Reply, cpu_us: int, doing: str) -> Failure:
         """What a reply that is no answer means. Its texts go into records, so only harmless ones pass."""
@@ -301,46 +319,54 @@ class _BotProcess:
         self._pid = pid
         self._pidfd = os.pidfd_open(pid)
         self._clock = (~pid << 3) | 2  # CPUCLOCK_SCHED of the process, man 3 clock_getcpuclockid
-        self._last_us = 0
+        self._patience = 0.0
+        self._poll = select.poll()
+        self._poll.register(channel, select.POLLIN)
+        self.last_us = 0
+        """CPU microseconds when it was looked at last."""
+        self.cpu_us()
 
     def cpu_us(self) -> int:
         """CPU microseconds so far; after its death what was read last."""
         try:
             now_us = time.clock_gettime_ns(self._clock) // 1000
         except OSError:
-            return self._last_us
-        if not self.is_dead():  # else its pid may be another's by now
-            self._last_us = now_us
-        return self._last_us
+            return self.last_us
+        # Should its pid have gone to another process meanwhile, it is dead, and loses by that.
+        self.last_us = max(self.last_us, now_us)
+        return self.last_us
+
+    def private_bytes(self) -> int:
+        """Memory that it shares with no other process."""
+        lines = Path(f"/proc/{self._pid}/smaps_rollup").read_text().splitlines()
+        return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
     def schedule(self) -> Schedule | None:
         """How it has fared with the scheduler; None where the kernel does not tell, or after its death."""
         return read_schedule(self._pid)
 
-    def is_dead(self) -> bool:
-        """Whether the process has ended."""
-        return _is_readable(self._pidfd, 0)
-
     def stop(self) -> None:
         """Let it not run on: not in its opponents' time."""
-        self._signal(signal.SIGSTOP)
+        try:
+            signal.pidfd_send_signal(self._pidfd, signal.SIGSTOP)
+        except ProcessLookupError:
+            return  # it has ended: the channel tells
 
     def resume(self) -> None:
         """Let it run."""
-        self._signal(signal.SIGCONT)
+        try:
+            signal.pidfd_send_signal(self._pidfd, signal.SIGCONT)
+        except ProcessLookupError:
+            return  # it has ended: the channel tells
 
     def has_spoken(self) -> bool:
         """Whether a packet waits in the channel."""
-        try:
-            return bool(self._channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
-        except BlockingIOError:
+        if not self._poll.poll(0):
             return False
-        except ConnectionError:
+        try:
+            return bool(self._channel.recv(1, _LOOK))
+        except (BlockingIOError, ConnectionError):
             return False  # its end: sending will tell
-
-    def wait(self, seconds: float) -> bool:
-        """Wait for a packet or the channel's end; whether there is one."""
-        return _is_readable(self._channel.fileno(), seconds)
 
     def has_hung_up(self) -> bool:
         """Whether its end of the channel is closed."""
@@ -348,24 +374,30 @@ class _BotProcess:
         poll.register(self._channel, 0)
         return bool(poll.poll(0))
 
-    def receive(self) -> bytes:
-        """The packet that waits; empty at the channel's end. A longer one than allowed is cut but stays too long."""
+    def receive(self, seconds: float) -> bytes | None:
+        """The next packet; empty at the channel's end, None if none comes. Waits at most `seconds`, maybe less.
+
+        A packet that is longer than allowed is cut but stays too long.
+        """
+        patience = 1.0 if seconds >= 1 else _PATIENCES[min(-math.frexp(seconds)[1], 9)]
+        if patience != self._patience:
+            self._patience = patience
+            wait = struct.pack("ll", *divmod(int(patience * 1e6), 1_000_000))
+            self._channel.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, wait)
         # A process that ended without reading all it was told makes an error that comes before its last
         # words, once.
         for _ in range(2):
-            with contextlib.suppress(ConnectionError):
+            try:
                 return self._channel.recv(wire.ANSWER_BYTES + 1)
+            except BlockingIOError:
+                return None
+            except ConnectionError:
+                continue
         return b""
 
     def close(self) -> None:
         """Forget the process."""
         os.close(self._pidfd)
-
-    def _signal(self, number: signal.Signals) -> None:
-        try:
-            signal.pidfd_send_signal(self._pidfd, number)
-        except ProcessLookupError:
-            return  # it has ended: the channel tells
 
 
 def _send(channel: socket.socket, message: wire.Request) -> None:
@@ -373,7 +405,7 @@ def _send(channel: socket.socket, message: wire.Request) -> None:
     packet = wire.encode(message)
     if len(packet) > wire.REQUEST_BYTES:
         raise InfrastructureError(f"a message of {len(packet)} bytes is too long for the sandbox")
-    channel.send(packet, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+    channel.send(packet, _AT_ONCE)
 
 
 def _is_readable(descriptor: int, seconds: float) -> bool:

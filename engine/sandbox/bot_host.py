@@ -16,7 +16,7 @@ import resource
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import msgspec
 
@@ -32,6 +32,7 @@ _SPARE_BYTES = 1 << 20
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -59,14 +60,9 @@ def prepare() -> None:
     """Make beforehand what every bot's process needs: a zygote's forks then have it."""
     landlock_abi()
     for name, game in GAMES.items():
-        _observations_of(name)
+        wire.turns_of(game.observation_type)
         _rulesets_of(name).decode(wire.encode_value(game.make_ruleset()))
     _plugin_manager()
-
-
-@cache
-def _observations_of(game: str) -> msgspec.msgpack.Decoder[Any]:
-    return msgspec.msgpack.Decoder(get_game(game).observation_type)
 
 
 @cache
@@ -99,11 +95,15 @@ def raise_walls(walls: wire.Walls) -> None:
         raise OSError(ctypes.get_errno(), "the kernel refused the filter of system calls")
 
 
-def _receive() -> wire.Request:
+def _receive() -> wire.Walls | wire.Start:
+    return wire.decode_request(_read())
+
+
+def _read() -> bytes:
     packet = os.read(_CHANNEL, wire.REQUEST_BYTES)
     if not packet:
         os._exit(0)  # the referee has gone
-    return wire.decode_request(packet)
+    return packet
 
 
 def _send(message: wire.Reply) -> None:
@@ -114,18 +114,21 @@ class _BotLog(io.TextIOBase):
     """Where ``print()`` goes: the log, with a mark before the first words of each turn."""
 
     def __init__(self) -> None:
-        self._mark = ""
+        self._mark: tuple[str, tuple[int, ...]] | None = None
 
-    def mark(self, words: str) -> None:
-        """Put `words` before what is written next."""
-        self._mark = f"--- {words}\n"
+    def mark(self, words: str, *values: int) -> None:
+        """Put `words`, with the values in their places, before what is written next."""
+        self._mark = (words, values)
 
     def writable(self) -> bool:
         return True
 
     def write(self, text: str) -> int:
-        data = (self._mark + text).encode("utf-8", "backslashreplace")
-        self._mark = ""
+        if self._mark is not None:
+            words, values = self._mark
+            text = f"--- {words.format(*values)}\n{text}"
+            self._mark = None
+        data = text.encode("utf-8", "backslashreplace")
         try:
             os.write(_LOG, data)
         except OSError:
@@ -148,7 +151,7 @@ class _Host:
         """Make the strategy and play until the referee ends this process."""
         sys.stdout = sys.stderr = self._log
         self._ruleset = _rulesets_of(self._start.game).decode(self._start.ruleset)
-        observations = _observations_of(self._start.game)
+        turns = wire.turns_of(get_game(self._start.game).observation_type)
         self._log.mark("start")
         strategy = self._guard(0, self._make_strategy)
         if strategy is None:
@@ -156,12 +159,11 @@ class _Host:
             os._exit(0)
         _send(wire.Ready())
         while True:
-            request = _receive()
-            if isinstance(request, wire.BeginGame):
-                self._begin_game(strategy, request)
+            request = turns.decode(_read())
+            if isinstance(request, wire.Turn):
+                _send(self._play_turn(strategy, request))
             else:
-                assert isinstance(request, wire.Turn)
-                _send(self._play_turn(strategy, observations, request))
+                self._begin_game(strategy, request)
 
     def _make_strategy(self) -> Strategy[Any, Any] | None:
         start = self._start
@@ -185,23 +187,17 @@ class _Host:
             number=request.number,
         )
         self._games = request.number
-        self._log.mark(f"game {request.number} begins")
-        self._guard(request.turn, lambda: strategy.begin_game(info))
+        self._log.mark("game {} begins", request.number)
+        self._guard(request.turn, strategy.begin_game, info)
 
-    def _play_turn(
-        self,
-        strategy: Strategy[Any, Any],
-        observations: msgspec.msgpack.Decoder[Any],
-        request: wire.Turn,
-    ) -> wire.Reply:
-        observation = observations.decode(request.observation)
-        self._log.mark(f"game {self._games}, deal {request.deal}, action {request.action}")
-        return self._guard(request.turn, lambda: _choose(strategy, observation, request.turn))
+    def _play_turn(self, strategy: Strategy[Any, Any], request: wire.Turn[Any]) -> wire.Reply:
+        self._log.mark("game {}, deal {}, action {}", self._games, request.deal, request.action)
+        return self._guard(request.turn, _choose, strategy, request.observation, request.turn)
 
-    def _guard(self, turn: int, call: Callable[[], T]) -> T:
+    def _guard(self, turn: int, call: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """What `call` returns; if it raises, tell, and end this process."""
         try:
-            return call()
+            return call(*args, **named)
         except BaseException as error:  # noqa: BLE001  # also SystemExit: whatever a bot raises is its crash
             self._spare.close()
             os.write(_TRACEBACK, loading.describe_crash(error))

@@ -109,7 +109,7 @@ def test_answer_that_lies_ready_before_the_question_is_a_violation(tmp_path):
         agent.start()
         assert isinstance(agent.wait_ready(TIGHT), int)
         agent._bot.resume()  # lets it get to its second message, however early it was stopped
-        assert agent._bot.wait(60)
+        assert agent._bot._poll.poll(60_000)
         question = first_question()
         answer = agent.ask(question, question.legal, TIGHT, deal=0, turn=0)
     finally:

@@ -107,8 +107,6 @@ def requests():
     control = time_control("standard")
     yield wire.Walls(b"\0" * 8, {"RLIMIT_AS": 2**40}, 7, ("/usr", "/bot"))
     yield wire.Start("eighty", wire.encode_value({"a": 1}), 4, control, "/bot", "my_bot:plugin")
-    yield wire.BeginGame(1, 2, ("a", "b"), b"\xff" * 32, 0)
-    yield wire.Turn(2, 3, 4, wire.encode_value([1]))
 
 
 @pytest.mark.parametrize("request_", list(requests()), ids=lambda request: type(request).__name__)
@@ -116,6 +114,26 @@ def test_request_is_read_as_it_was_written(request_):
     packet = wire.encode(request_)
     assert wire.encode(wire.decode_request(packet)) == packet
     assert type(wire.decode_request(packet)) is type(request_)
+
+
+def test_news_of_a_game_is_read_as_it_was_written():
+    news = wire.BeginGame(1, 2, ("a", "b"), b"\xff" * 32, 0)
+    for game in GAMES.values():
+        assert wire.turns_of(game.observation_type).decode(wire.encode(news)) == news
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [wire.Hello(), wire.Ended(3, 139)],
+    ids=["hello", "ended"],
+)
+def test_news_of_a_zygote_is_read_as_it_was_written(packet):
+    assert wire.decode_news(wire.encode(packet)) == packet
+
+
+@pytest.mark.parametrize("packet", [wire.Fork(1), wire.Kill(2**31 - 1)], ids=["fork", "kill"])
+def test_order_to_a_zygote_is_read_as_it_was_written(packet):
+    assert wire.decode_order(wire.encode(packet)) == packet
 
 
 @pytest.mark.parametrize(
@@ -130,9 +148,8 @@ def test_every_observation_arrives_whole_and_fits_in_a_packet(game, seats, key, 
     state = game.start(ruleset, game.deal(Stream(key), ruleset, seats))
     while not state.is_over:
         observation = state.observe(1000)
-        turn = wire.Turn(2**31 - 1, 10**4, 10**4, wire.encode_value(observation))
+        turn = wire.Turn(2**31 - 1, 10**4, 10**4, observation)
         packet = wire.encode(turn)
         assert len(packet) < wire.REQUEST_BYTES
-        raw = wire.decode_request(packet).observation
-        assert msgspec.msgpack.decode(raw, type=game.observation_type) == observation
+        assert wire.turns_of(game.observation_type).decode(packet) == turn
         state.apply(choices.choice(state.legal()))
