@@ -292,6 +292,17 @@ def strength(
     _leave(run(bots or [], games=game or [], boards=boards, seed=seed))
 
 
+def doctor(as_json: JsonOption = False) -> None:
+    """Try whether this machine can hold bots, and tell what a bot gets here.
+
+    A bot of our own attempts what is forbidden. Told are the level of the walls, what could be stronger
+    and how, and the limits, with how fast this machine is.
+    """
+    from engine.cli.doctor import run
+
+    _leave(run(as_json=as_json))
+
+
 def version() -> None:
     """Tell the versions of arena, protocol and record."""
     from engine.cli.version import run
@@ -310,7 +321,10 @@ def make_app() -> typer.Typer:
         rich_markup_mode="rich" if sys.stdout.isatty() else None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for command in (play, verify, replay, debug, check, pack, bots, new, strength, version):
+    commands = (
+        play, verify, replay, debug, check, pack, bots, new, strength, doctor, version,
+    )  # fmt: skip
+    for command in commands:
         app.command()(command)
     app.add_typer(_make_bench(), name="bench")
     return app
