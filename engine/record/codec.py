@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from importlib.resources import files
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -12,6 +13,7 @@ import msgspec
 from engine.errors import RecordError
 from engine.record.values import BoardsContest, MatchRecord, sha256_hex
 
+_MOST_DIGITS = 400
 _DECODER = msgspec.json.Decoder(MatchRecord)
 
 
@@ -65,22 +67,70 @@ def _decode(data: bytes) -> MatchRecord:
     try:
         return _DECODER.decode(data)
     except msgspec.ValidationError as error:
+        _parse_once(data)
         _locate(msgspec.json.decode(data), MatchRecord, "")
         raise RecordError("record", str(error)) from error
+    except msgspec.DecodeError:
+        _parse_once(data)  # knows the place of a number that is too large
+        raise
+
+
+class _Oddity(dict[str, Any]):
+    """Stands in a parsed document for what must not be there."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__()
+        self.message = message
+        self.field = field
+        """Which field of the object, if it is one of them."""
 
 
 def _parse_once(data: bytes) -> Any:
-    """The document as plain values. Raises RecordError for a field that stands twice in one object."""
+    """The document as plain values.
+
+    Raises RecordError at a field that stands twice in one object, and at a number beyond all reading.
+    """
+    oddities: list[_Oddity] = []
+
+    def note(message: str, field: str = "") -> _Oddity:
+        oddities.append(_Oddity(message, field))
+        return oddities[-1]
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         fields = dict(pairs)
-        if len(fields) != len(pairs):
-            names = [name for name, _ in pairs]
-            doubled = next(name for name in names if names.count(name) > 1)
-            raise RecordError(doubled, "the field stands twice in one object")
-        return fields
+        if len(fields) == len(pairs):
+            return fields
+        names = [name for name, _ in pairs]
+        doubled = next(name for name in names if names.count(name) > 1)
+        return note("the field stands twice in one object", doubled)
 
-    return json.loads(data, object_pairs_hook=once)
+    def whole(text: str) -> int | _Oddity:
+        return int(text) if len(text) <= _MOST_DIGITS else note(_too_large(text))
+
+    def fraction(text: str) -> float | _Oddity:
+        return value if math.isfinite(value := float(text)) else note(_too_large(text))
+
+    document = json.loads(data, object_pairs_hook=once, parse_int=whole, parse_float=fraction)
+    if oddities:
+        _find_oddity(document, "")
+    return document
+
+
+def _too_large(text: str) -> str:
+    return f"the number {text[:20]}{'…' if len(text) > 20 else ''} is too large"
+
+
+def _find_oddity(value: Any, place: str) -> None:
+    """Raise RecordError at the first oddity below `value`; return if there is none."""
+    if isinstance(value, _Oddity):
+        path = _join(place, f".{value.field}") if value.field else place
+        raise RecordError(path or "record", value.message)
+    if isinstance(value, dict):
+        for name, part in value.items():
+            _find_oddity(part, _join(place, f".{name}"))
+    elif isinstance(value, list):
+        for i, part in enumerate(value):
+            _find_oddity(part, f"{place}[{i}]")
 
 
 def _locate(value: Any, kind: Any, place: str) -> None:

@@ -237,6 +237,11 @@ class _Judge:
                 _compare_boards(deal, other, where, place)
                 if deal.key == other.key:
                     return  # which has been found to yield this board
+                if None in (deal.key, other.key):
+                    message = (
+                        f"it is {'hidden' if deal.key is None else 'shown'} here and not in {where}"
+                    )
+                    raise RecordError(f"{place}.key", message)
         else:
             first = (self.record.games[0].deals[0].first + d) % self.game.seats(self.entrants)
             if deal.first != first:

@@ -449,6 +449,7 @@ def _judge(doc: dict, prk: bytes | None, tournament: str) -> None:
             if contest["kind"] == "boards":
                 need(deal["number"] == entry["board"], "number of a deal")
                 same = {x: deal.get(x) for x in ("hands", "first", "dead", "starter", "reserve")}
+                same["shown"] = deal["key"] is not None
                 need(boards.setdefault(entry["board"], same) == same, "a board differs by rotation")
                 drawn_first = True
             else:

@@ -248,6 +248,37 @@ def test_what_is_no_record_at_all_is_refused(data):
         decode_record(data)
 
 
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        ("9" * 5000, "the number 99999999999999999999… is too large"),
+        ("-" + "9" * 5000, "the number -9999999999999999999… is too large"),
+        ("1e999", "the number 1e999 is too large"),
+    ],
+    ids=["5000 digits", "below nothing", "infinite"],
+)
+def test_a_number_beyond_all_reading_is_refused_at_its_place(number, said):
+    data = (
+        json.dumps(document("eighty-boards"))
+        .replace('"number": 0', f'"number": {number}', 1)
+        .encode()
+    )
+    with pytest.raises(RecordError) as caught:
+        decode_record(data)
+    assert (caught.value.place, caught.value.message) == ("games[0].deals[0].number", said)
+
+
+def test_a_field_that_stands_twice_is_named_by_its_whole_path():
+    data = (
+        json.dumps(document("eighty-boards"))
+        .replace('"first":', '"first": 0, "first":', 1)
+        .encode()
+    )
+    with pytest.raises(RecordError) as caught:
+        decode_record(data)
+    assert caught.value.place == "games[0].deals[0].first"
+
+
 def test_a_field_that_stands_twice_is_refused():
     data = (FOLDER / "eighty-boards.json").read_bytes()
     with pytest.raises(RecordError, match="twice"):
@@ -416,3 +447,15 @@ def test_what_the_schema_refuses_for_a_missing_field_the_reader_refuses_too(data
     assert not SCHEMA.is_valid(doc)
     with pytest.raises(RecordError):
         replay(decode(doc))
+
+
+def test_a_key_that_one_play_of_a_board_hides_and_another_shows_is_refused():
+    doc = document("eighty-boards")
+    keys = [game["deals"][0]["key"] for game in doc["games"] if game["board"] == 0]
+    assert None not in keys
+    second = next(i for i, game in enumerate(doc["games"]) if game["rotation"] == 1)
+    doc["games"][second]["deals"][0]["key"] = None
+    with pytest.raises(RecordError) as caught:
+        replay(decode(doc))
+    assert caught.value.place == f"games[{second}].deals[0].key"
+    assert "hidden here and not in games[0].deals[0]" in caught.value.message

@@ -74,9 +74,25 @@ def test_file_that_is_no_record_is_untrue(arena, tmp_path, content):
     assert answer.out.startswith("odd.json: UNTRUE at ")
 
 
-@pytest.mark.parametrize("command", ["verify", "replay"])
-def test_missing_file_is_one_clear_line(arena, command):
-    answer = arena(command, "nowhere.json")
+def test_missing_file_keeps_no_other_from_being_judged(arena, write, record):
+    good = write("true.json", record)
+    answer = arena("verify", good, "nowhere.json", good)
+    assert answer.code == 2
+    assert answer.out.splitlines() == [
+        "true.json: true",
+        "nowhere.json: NOT JUDGED: cannot read nowhere.json: no such file or directory",
+        "true.json: true",
+    ]
+    listed = arena("verify", good, "nowhere.json", "--json").json["files"]
+    assert [verdict["true"] for verdict in listed] == [True, None]
+
+
+def test_untruth_weighs_more_than_a_missing_file(arena, write):
+    assert arena("verify", write("broken.json", {}), "nowhere.json").code == 1
+
+
+def test_missing_file_is_one_clear_line(arena):
+    answer = arena("replay", "nowhere.json")
     assert answer.code == 2
     assert answer.err == "error: cannot read nowhere.json: no such file or directory\n"
 
