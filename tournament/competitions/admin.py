@@ -636,7 +636,6 @@ class SeriesAdmin(OperationsAdmin):
     )
 
 
-@transaction.atomic
 def _enter(row: Tournament, bots: Iterable[Bot], by: Player) -> None:
     """Enter all of the bots, as a pair or each by itself. Raises EntryError or TournamentStateError."""
     chosen = list(bots)
@@ -645,8 +644,9 @@ def _enter(row: Tournament, bots: Iterable[Bot], by: Player) -> None:
             "no bot is left that could enter: its version must be accepted for the game"
         )
     entries = [chosen] if row.kind == PoolKind.PAIR else [[bot] for bot in chosen]
-    for entry in entries:
-        services.enter(tournament=row, bots=entry, by=by)
+    with transaction.atomic():
+        for entry in entries:
+            services.enter(tournament=row, bots=entry, by=by)
 
 
 def _spell_changes(changes: Sequence[RatingChange]) -> list[str]:
