@@ -427,6 +427,9 @@ class BotVersionAdmin(OperationsAdmin):
         "wheel_sha256",
         "log_link",
         "attempts",
+        "matches_played",
+        "crashes",
+        "crashes_in_a_row",
         "uploaded_at",
         "decided_at",
     )
@@ -446,6 +449,7 @@ class BotVersionAdmin(OperationsAdmin):
         Operation(
             name="release",
             label="Accept again",
+            warning="Its crashes are counted anew.",
             run=lambda row, _, __: services.release_version(version=row),
             allows=lambda row: row.state == VersionState.QUARANTINED,
         ),

@@ -106,7 +106,7 @@ class VersionState(models.TextChoices):
     ACCEPTED = "accepted", "accepted"
     REJECTED = "rejected", "rejected"
     STUCK = "stuck", "could not be checked: waits for an operator"
-    QUARANTINED = "quarantined", "set aside by staff"
+    QUARANTINED = "quarantined", "set aside"
     WITHDRAWN = "withdrawn", "withdrawn by its owner"
 
 
@@ -155,7 +155,13 @@ class BotVersion(LeaseFields):
     reason = models.TextField(blank=True)
     """Why it was rejected, set aside or is stuck."""
     log_sha256 = models.CharField(max_length=64, blank=True, editable=False)
-    """The blob of what it printed while it was checked; for its owner only."""
+    """The blob of what it printed while it was checked, and how it crashed; for its owner only."""
+    matches_played = models.PositiveIntegerField(default=0, editable=False)
+    """Recorded matches since it was accepted, or accepted again."""
+    crashes = models.PositiveIntegerField(default=0, editable=False)
+    """How many of these its crash ended."""
+    crashes_in_a_row = models.PositiveIntegerField(default=0, editable=False)
+    """How many of the last ones, without one between."""
     parent = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="children"
     )

@@ -42,7 +42,9 @@ from tournament.competitions.selectors.engine_values import (
     pairing_view,
     stage_format,
 )
+from tournament.competitions.selectors.tables import record_name
 from tournament.competitions.services.rounds import store_result
+from tournament.players.services import Crash, count_match
 from tournament.store import leases
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
 from tournament.store.services import drop_broken_connection, put_blob, read_blob
@@ -172,11 +174,56 @@ def _record(match: Match, lease: Lease, played: PlayedMatch, *, sandboxed: bool)
             return False
         _decide(match.pairing, played.record.outcome)
         end_attempt(lease, AttemptEnding.RECORDED)
+        _count_match(match, played)
     return True
 
 
 def _says_anything(played: PlayedMatch) -> bool:
     return any(seat.log.text or seat.log.traceback or seat.fault for seat in played.logs)
+
+
+CRASHES = frozenset({Ending.CRASH, Ending.MEMORY})
+"""The faults by which a bot breaks down; a slow or a wrong answer is its play."""
+
+
+def _count_match(match: Match, played: PlayedMatch) -> None:
+    """Count the match for every version in it: one that crashes again and again is set aside."""
+    crashes = _crashes(match, played)
+    parts = match.pairing.entrants.values_list(
+        "index", "entrant__bots__position", "entrant__bots__version"
+    )
+    versions = {version: crashes.get((index, position)) for index, position, version in parts}
+    for version in sorted(versions):
+        if count_match(version_id=version, crash=versions[version]):
+            logger.warning("version %s is set aside for its crashes, after %s", version, match)
+
+
+def _crashes(match: Match, played: PlayedMatch) -> dict[tuple[int, int], Crash]:
+    """By entrant and bot how it crashed. A fault of no single seat is that of all its entrant's bots."""
+    crashes = {}
+    entrants = played.record.entrants
+    for fault in played.record.outcome.faults:
+        bots = range(len(entrants[fault.entrant].bots))
+        if fault.seat is not None:  # an entrant's seats lie as far apart as there are entrants
+            bots = bots[fault.seat // len(entrants) % len(bots) :][:1]
+        for bot in bots if fault.kind in CRASHES else ():
+            log = _spell_log(match, played, fault.entrant, bot)
+            crashes[fault.entrant, bot] = Crash(str(match), fault.detail, log)
+    return crashes
+
+
+def _spell_log(match: Match, played: PlayedMatch, entrant: int, bot: int) -> str:
+    """What that bot left in its last sitting."""
+    logs = [log for log in played.logs if (log.entrant, log.bot) == (entrant, bot)]
+    last = max((log.sitting for log in logs), default=0)
+    name = record_name(match.tournament, match.pairing.key)
+    parts = [
+        part
+        for log in logs
+        if log.sitting == last
+        for part in (log.log.text, log.log.traceback, log.fault, log.debug_command(name))
+    ]
+    return "\n".join(filter(None, parts))
 
 
 def _decide(pairing: Pairing, outcome: Outcome) -> None:

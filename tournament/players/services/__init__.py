@@ -12,6 +12,7 @@ from tournament.players.services.bots import (
     submit_wheel,
     withdraw_version,
 )
+from tournament.players.services.quarantine import Crash, count_match
 from tournament.players.services.tokens import authenticate_token, create_token, revoke_token
 from tournament.players.services.validation import (
     DueVersions,
@@ -21,8 +22,10 @@ from tournament.players.services.validation import (
 )
 
 __all__ = [
+    "Crash",
     "DueVersions",
     "authenticate_token",
+    "count_match",
     "create_token",
     "ensure_house",
     "lift_bot",
