@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import connections, transaction
 
 from tests.tournament_factories import (
     make_bot,
@@ -22,6 +23,7 @@ from tournament.competitions import services
 from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.models import (
     UNFINISHED,
+    AttemptEnding,
     Match,
     MatchState,
     Pairing,
@@ -29,7 +31,10 @@ from tournament.competitions.models import (
     Tournament,
     TournamentState,
 )
-from tournament.competitions.services import Play
+from tournament.competitions.selectors import versions_awaited
+from tournament.competitions.services import Play, close_tournament
+from tournament.competitions.services.playing import _claim as claim_match
+from tournament.competitions.services.playing import count_failure
 from tournament.leaderboards.models import RatingEvent, RatingPool
 from tournament.leaderboards.services import (
     RatedResult,
@@ -183,6 +188,45 @@ def test_whole_cup_is_played_by_eight_workers_that_all_get_every_message():
     assert Match.objects.filter(state=MatchState.FINISHED).count() == 8
     assert all(match.tries.filter(ending="recorded").count() == 1 for match in Match.objects.all())
     assert set(tournament.entrants.values_list("place", flat=True)) >= {1, 2}
+
+
+def test_upload_that_began_before_the_close_and_is_committed_after_it_is_awaited():
+    owner = make_player()
+    bots = [make_bot(name, owner) for name in ("alpha", "beta")]
+    tournament = make_tournament(bots)
+    data = make_wheel("alpha", "2.0")
+    uploaded = multiprocessing.get_context("fork").Event()
+
+    def act(number: int) -> str:
+        if number:
+            assert uploaded.wait(timeout=60)
+            return close_tournament(tournament=tournament, now=tournament.closes_at).pub
+        with transaction.atomic():
+            submit_wheel(owner=owner, data=data)
+            uploaded.set()
+            time.sleep(0.5)  # as long as the close would need without waiting
+        return ""
+
+    assert at_once(act, processes=2) == ["", ""]
+    (awaited,) = versions_awaited(tournament)
+    assert str(awaited) == "alpha 2.0"
+
+
+def test_failures_and_a_cancellation_at_once_do_not_wait_for_each_other_for_ever():
+    tournament = league(8, format="round_robin")
+    matches = list(tournament.matches.values_list("pk", flat=True)[: PROCESSES - 1])
+    held = [claim_match(pk, "worker") for pk in matches]
+    assert all(held)
+    Match.objects.update(attempts=leases.MAX_ATTEMPTS - 1)
+
+    def act(number: int) -> bool:
+        if number:
+            return count_failure(held[number - 1], AttemptEnding.FAILED, "the disk is full")
+        services.cancel_tournament(tournament=tournament, reason="power cut")
+        return True
+
+    assert at_once(act)[0]
+    assert set(tournament.matches.values_list("state", flat=True)) == {MatchState.CANCELLED}
 
 
 def test_match_cancelled_while_it_is_played_has_one_end():

@@ -17,7 +17,7 @@ from ninja.security import HttpBearer
 from engine.errors import WheelError
 from engine.games import GAMES
 from tournament.players import selectors
-from tournament.players.errors import NameTakenError, TokenError, VersionExistsError
+from tournament.players.errors import NameTakenError, QuotaError, TokenError, VersionExistsError
 from tournament.players.models import ApiToken, BotVersion, TokenScope
 from tournament.players.services import authenticate_token, submit_wheel
 
@@ -179,7 +179,7 @@ _WHEEL_BODY = {
     response={
         200: VersionOut,
         201: VersionOut,
-        (400, 401, 403, 409, 413, 422): ErrorAnswer,
+        (400, 401, 403, 409, 413, 422, 429): ErrorAnswer,
     },
     auth=submitting,
     openapi_extra=_WHEEL_BODY,
@@ -189,7 +189,7 @@ def submit_version(request: HttpRequest) -> Status[VersionOut]:
 
     201: it is new and will be checked; 200: this very wheel was submitted before; 409: the version
     exists with other contents, or the bot's name is somebody else's; 422: no acceptable wheel, with
-    every reason in `details`.
+    every reason in `details`; 429: too many of yours are unchecked, or were uploaded within a day.
     """
     data = _read_wheel(request)
     known = BotVersion.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
@@ -203,6 +203,8 @@ def submit_version(request: HttpRequest) -> Status[VersionOut]:
         raise ApiError(HTTPStatus.CONFLICT, "name_taken", str(error)) from error
     except VersionExistsError as error:
         raise ApiError(HTTPStatus.CONFLICT, "version_exists", str(error)) from error
+    except QuotaError as error:
+        raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "quota", str(error)) from error
     is_new = version.pk > known
     return Status(HTTPStatus.CREATED if is_new else HTTPStatus.OK, _version_out(version))
 

@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
-from django.db.models.functions import Now
 
 from engine.formats import void_result
 from tournament.competitions.errors import EntryError, TournamentStateError
 from tournament.competitions.models import (
     ENTRANT_TRANSITIONS,
-    MATCH_TRANSITIONS,
-    Attempt,
-    AttemptEnding,
     Entrant,
     EntrantBot,
     EntrantState,
     Match,
-    MatchState,
     Pairing,
-    Stage,
     Tournament,
     TournamentState,
 )
@@ -32,12 +25,16 @@ from tournament.competitions.selectors.engine_values import (
     stage_format,
 )
 from tournament.competitions.selectors.entries import played_pairings, rated_match_keys
-from tournament.competitions.services.rounds import advance_round, replace_result, store_result
+from tournament.competitions.services.rounds import (
+    advance_round,
+    cancel_matches,
+    replace_result,
+    store_result,
+)
 from tournament.leaderboards.models import PoolKind
 from tournament.leaderboards.services import void_results
 from tournament.players.models import UNDECIDED, Bot, Player, VersionState
 from tournament.store.clock import read_clock
-from tournament.store.leases import FREE_FIELDS
 
 
 @transaction.atomic
@@ -171,17 +168,8 @@ def _walk_over(tournament: Tournament, entrant: Entrant) -> None:
     ):
         result = stage_format(stage).walkover(pairing_view(stage, pairing), engine_pairing(pairing))
         if result is not None:
-            cancel_matches(stage, pairing)
+            cancel_matches(Match.objects.filter(pairing=pairing))
             store_result(pairing, result)
-
-
-def cancel_matches(stage: Stage, pairing: Pairing) -> None:
-    """Stop the match of a pairing that is decided otherwise; what is being played is discarded."""
-    rows = Match.objects.filter(pairing=pairing, tournament=stage.tournament)
-    Attempt.objects.filter(match__in=rows, ending=AttemptEnding.RUNNING).update(
-        ending=AttemptEnding.CANCELLED, ended_at=Now()
-    )
-    MATCH_TRANSITIONS.move(rows, MatchState.CANCELLED, fence=F("fence") + 1, **FREE_FIELDS)
 
 
 def _check_right(entrant: Entrant, by: Player) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from django.db import transaction
-from django.db.models import F
 from django.db.models.functions import Now
 
 from engine.errors import FormatError
@@ -19,9 +18,6 @@ from tournament.competitions.models import (
     ENTRANT_TRANSITIONS,
     MATCH_TRANSITIONS,
     TOURNAMENT_TRANSITIONS,
-    UNFINISHED,
-    Attempt,
-    AttemptEnding,
     Entrant,
     EntrantBot,
     EntrantState,
@@ -38,12 +34,11 @@ from tournament.competitions.selectors.entries import (
     versions_awaited,
     versions_that_would_play,
 )
-from tournament.competitions.services.rounds import advance_round
+from tournament.competitions.services.rounds import advance_round, cancel_matches
 from tournament.leaderboards.selectors import strengths
 from tournament.leaderboards.services import void_results
 from tournament.players.models import Bot, BotVersion, VersionState
 from tournament.store.clock import read_clock
-from tournament.store.leases import FREE_FIELDS
 
 
 @transaction.atomic
@@ -245,13 +240,7 @@ def cancel_tournament(*, tournament: Tournament, reason: str) -> Tournament:
         raise TournamentStateError("give a reason: the players will read it")
     tournament = _lock(tournament)
     _move(tournament, TournamentState.CANCELLED, cancelled_reason=reason.strip()[:500])
-    unfinished = tournament.matches.filter(state__in=UNFINISHED)
-    Attempt.objects.filter(match__in=unfinished, ending=AttemptEnding.RUNNING).update(
-        ending=AttemptEnding.CANCELLED, ended_at=Now()
-    )
-    MATCH_TRANSITIONS.move(
-        tournament.matches.all(), MatchState.CANCELLED, fence=F("fence") + 1, **FREE_FIELDS
-    )
+    cancel_matches(tournament.matches.all())
     logged = rated_match_keys(tournament.pairings.all())
     if logged:
         void_results(game=tournament.game, kind=tournament.kind, match_keys=logged)

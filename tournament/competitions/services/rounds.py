@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from django.db import transaction
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from engine.errors import FormatError
@@ -13,8 +14,11 @@ from engine.formats import base as formats
 from engine.formats.base import SCORE_DENOMINATOR
 from engine.record import BoardsContest
 from tournament.competitions.models import (
+    MATCH_TRANSITIONS,
     ROUND_TRANSITIONS,
     TOURNAMENT_TRANSITIONS,
+    Attempt,
+    AttemptEnding,
     DecidedBy,
     Entrant,
     Match,
@@ -35,6 +39,7 @@ from tournament.competitions.selectors.engine_values import (
 )
 from tournament.competitions.services.planning import MIN_RATED_BOARDS
 from tournament.leaderboards.services import RatedResult, RatedTeam, append_results
+from tournament.store.leases import FREE_FIELDS
 
 MAX_OPEN_PAIRINGS = 500
 """A format that can pair ahead does so until so many pairings are open."""
@@ -218,6 +223,17 @@ def replace_result(pairing: Pairing, result: formats.PairingResult) -> None:
         decided_by=str(result.decided_by)
     )
     _write_parts(pairing, result)
+
+
+def cancel_matches(rows: QuerySet[Match]) -> None:
+    """Stop those of the matches that are not finished; what is being played is discarded.
+
+    The matches are locked before their attempts, as by whoever records a result.
+    """
+    MATCH_TRANSITIONS.move(rows, MatchState.CANCELLED, fence=F("fence") + 1, **FREE_FIELDS)
+    Attempt.objects.filter(match__in=rows, ending=AttemptEnding.RUNNING).update(
+        ending=AttemptEnding.CANCELLED, ended_at=Now()
+    )
 
 
 def _write_parts(pairing: Pairing, result: formats.PairingResult) -> None:

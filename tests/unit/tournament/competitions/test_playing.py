@@ -236,6 +236,19 @@ def test_tournament_is_locked_before_its_match_when_a_failure_is_counted(match):
     assert [found[1] for found in tables][:2] == ["competitions_tournament", "competitions_match"]
 
 
+def test_match_is_locked_before_its_attempt_when_it_is_cancelled(match):
+    playing._claim(match.pk, "worker")
+    with CaptureQueriesContext(connection) as queries:
+        services.cancel_tournament(tournament=match.tournament, reason="power cut")
+    updated = [
+        found[1]
+        for query in queries
+        if (found := re.match(r'UPDATE "competitions_(match|attempt)"', query["sql"]))
+    ]
+    assert updated == ["match", "attempt"]  # as who records it: else each could wait for the other
+    assert endings(match) == [AttemptEnding.CANCELLED]
+
+
 def test_fifth_own_failure_pauses_the_tournament_and_a_resume_plays_on(match, plays, caplog):
     caplog.set_level(logging.CRITICAL)
     plays(InfrastructureError("no sandbox"))

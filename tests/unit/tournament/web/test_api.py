@@ -89,6 +89,14 @@ def test_cookies_let_nobody_act(ann, site):
     assert not BotVersion.objects.filter(bot__name="zeta").exists()
 
 
+def test_upload_over_the_quota_is_told_so(api, settings):
+    settings.ARENA_UPLOADS_A_DAY = 1
+    answer = api.post("/api/versions", make_wheel("zeta"), "application/octet-stream")
+    assert answer.status_code == 429
+    assert error_of(answer)["code"] == "quota"
+    assert "within 24 hours" in error_of(answer)["message"]
+
+
 @pytest.mark.parametrize("form", [False, True], ids=["as the body", "as a form's field"])
 def test_wheel_is_submitted_once_and_then_known(api, form):
     def send():
