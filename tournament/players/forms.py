@@ -55,13 +55,14 @@ class SignUpForm(forms.Form):
             raise forms.ValidationError("The two passwords differ: type the same one twice.")
         return second
 
-    def save(self) -> Player | None:
-        """The account; None if it cannot be made so, with the reasons at their fields."""
+    def save(self, address: str | None) -> Player | None:
+        """The account, made from a network address; None if it cannot be, with the reasons at their fields."""
         try:
             return sign_up(
                 username=self.cleaned_data["username"],
                 email=self.cleaned_data["email"],
                 password=self.cleaned_data["password1"],
+                address=address,
             )
         except AccountError as error:
             for field, messages in error.fields.items():

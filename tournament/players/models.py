@@ -41,6 +41,19 @@ class Player(AbstractUser):
         super().save(*args, **kwargs)
 
 
+class SignUp(models.Model):
+    """That an account was made from an address; kept for an hour, to limit how many one makes."""
+
+    address = models.GenericIPAddressField()
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["address", "at"], name="sign_up_by_address")]
+
+    def __str__(self) -> str:
+        return f"{self.address} at {self.at:%H:%M}"
+
+
 def free_slug(username: str) -> str:
     """An address that no account has yet, made from a user name."""
     base = slugify(username)[:50] or "player"

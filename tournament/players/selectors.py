@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from django.db.models import Prefetch, Q, QuerySet
+from axes.models import AccessAttempt
+from django.conf import settings
+from django.db.models import Max, Prefetch, Q, QuerySet
 
 from tournament.players.models import (
     ApiToken,
@@ -208,3 +210,11 @@ PUBLIC_STATES = (VersionState.ACCEPTED, VersionState.QUARANTINED, VersionState.W
 def public_versions(bot: Bot) -> QuerySet[BotVersion]:
     """The versions of `bot` that were accepted once, the newest first, their games loaded."""
     return versions_of(bot).filter(state__in=PUBLIC_STATES, games__isnull=False).distinct()
+
+
+def locked_until(*, username: str, address: str | None) -> datetime | None:
+    """Until when an address must wait before it logs in by a name; None if it failed at none."""
+    failures = AccessAttempt.objects.filter(username=username, ip_address=address)
+    last: datetime | None = failures.aggregate(last=Max("attempt_time"))["last"]
+    cool_off: timedelta = settings.AXES_COOLOFF_TIME
+    return None if last is None else last + cool_off

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+from ipaddress import ip_address
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, update_session_auth_hash
 from django.contrib.auth.decorators import login_required
@@ -31,7 +34,8 @@ from tournament.players.services import (
 )
 
 BOTS_A_PAGE = 50
-_FRESH_TOKEN = "fresh_token"  # noqa: S105 the session's key, no secret
+_BACKEND = "django.contrib.auth.backends.ModelBackend"
+"""Who has just made an account needs no check of the password."""
 
 
 def player_of(request: HttpRequest) -> Player:
@@ -39,6 +43,34 @@ def player_of(request: HttpRequest) -> Player:
     if not isinstance(request.user, Player):
         raise PermissionDenied
     return request.user
+
+
+def client_address(request: HttpRequest) -> str | None:
+    """The network address of the visitor; behind TLS what the server before this one has seen."""
+    seen = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
+    address = seen if settings.HTTPS and seen else request.META.get("REMOTE_ADDR", "")
+    try:
+        return str(ip_address(address))
+    except ValueError:  # a Unix socket has none
+        return None
+
+
+def locked_out(
+    request: HttpRequest,
+    original_response: HttpResponse | None,
+    credentials: dict[str, str] | None,
+) -> HttpResponse:
+    """Too many wrong passwords: says when the next try is taken."""
+    username = (credentials or {}).get("username", "")
+    until = selectors.locked_until(username=username, address=client_address(request))
+    now = timezone.now()
+    seconds = max(1, int((until - now).total_seconds()) + 1) if until else 1
+    context = {"username": username, "until": until, "minutes": -(-seconds // 60)}
+    answer = render(
+        request, "players/locked_out.html", context, status=HTTPStatus.TOO_MANY_REQUESTS
+    )
+    answer.headers["Retry-After"] = str(seconds)
+    return answer
 
 
 @sensitive_post_parameters()
@@ -49,8 +81,8 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated:
         return redirect("my-bots")
     form = SignUpForm(request.POST if request.method == "POST" else None)
-    if form.is_valid() and (player := form.save()) is not None:
-        login(request, player)
+    if form.is_valid() and (player := form.save(client_address(request))) is not None:
+        login(request, player, backend=_BACKEND)
         messages.success(request, f"Welcome, {player.username}. Upload your first bot.")
         return redirect("my-bots")
     return render(request, "players/sign_up.html", {"form": form})
@@ -85,17 +117,16 @@ def account(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: HttpRequest) -> HttpResponse:
-    """The player's tokens; a new one is shown once, on the page after it was made."""
+    """The player's tokens; a new one is shown once, in the answer to its form, and stored nowhere."""
     player = player_of(request)
-    form = TokenForm(request.POST if request.method == "POST" else None)
+    form, fresh = TokenForm(request.POST if request.method == "POST" else None), None
     if form.is_valid():
-        _, text = create_token(player=player, **form.cleaned_data)
-        request.session[_FRESH_TOKEN] = text
-        return redirect("players:tokens")
+        _, fresh = create_token(player=player, **form.cleaned_data)
+        form = TokenForm()
     context = {
         "section": "tokens",
         "form": form,
-        "fresh": request.session.pop(_FRESH_TOKEN, None) if request.method == "GET" else None,
+        "fresh": fresh,
         "tokens": selectors.tokens_of(player),
         "now": timezone.now(),
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth import authenticate
+from django.test import RequestFactory
 
 from tournament.competitions.models import Tournament, TournamentState
 from tournament.operations import first_start
@@ -32,7 +33,7 @@ def stack(tmp_path: Path) -> Stack:
 @pytest.mark.django_db
 def test_operator_can_log_in_with_what_the_first_start_says():
     password = first_start.make_admin()
-    operator = authenticate(username="admin", password=password)
+    operator = authenticate(RequestFactory().post("/"), username="admin", password=password)
     assert operator is not None
     assert operator.is_staff
     assert operator.is_superuser

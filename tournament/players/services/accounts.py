@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import zoneinfo
+from datetime import timedelta
 
+from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from tournament.players.errors import AccountError
-from tournament.players.models import HOUSE, Player
+from tournament.players.models import HOUSE, Player, SignUp
+from tournament.store.clock import read_clock
+
+_HOUR = timedelta(hours=1)
 
 
-def sign_up(*, username: str, password: str, email: str = "", time_zone: str = "UTC") -> Player:
-    """Make an account. Raises AccountError with the messages by field."""
+def sign_up(
+    *,
+    username: str,
+    password: str,
+    email: str = "",
+    time_zone: str = "UTC",
+    address: str | None = None,
+) -> Player:
+    """Make an account; from the network address `address` only so many an hour.
+
+    Raises AccountError with the messages by field.
+    """
     player = Player(username=username, email=email, slug=slugify(username), time_zone=time_zone)
     errors: dict[str, list[str]] = {}
     if not player.slug:
@@ -41,18 +56,35 @@ def sign_up(*, username: str, password: str, email: str = "", time_zone: str = "
             errors.setdefault(field, []).extend(texts)
     if errors:
         raise AccountError(errors)
-    return _save(player)
+    return _save(player, address)
 
 
-def _save(player: Player) -> Player:
+def _save(player: Player, address: str | None) -> Player:
     try:
         with transaction.atomic():
+            if address is not None:
+                _count_sign_up(address)
             player.save(force_insert=True)
     except IntegrityError:  # another took the name between the check and here
         raise AccountError(
             {"username": ["An account with this or too similar a name exists: choose another."]}
         ) from None
     return player
+
+
+def _count_sign_up(address: str) -> None:
+    """Note an account from the address. Raises AccountError if it has had its share of this hour."""
+    now = read_clock()
+    SignUp.objects.filter(at__lt=now - _HOUR).delete()
+    recent = SignUp.objects.filter(address=address).order_by("-at")
+    oldest = recent[settings.SIGN_UPS_AN_HOUR - 1 : settings.SIGN_UPS_AN_HOUR].first()
+    if oldest is not None:
+        message = (
+            f"From your address {settings.SIGN_UPS_AN_HOUR} accounts were made within an hour, which "
+            f"is the most: try again at {oldest.at + _HOUR:%H:%M} UTC."
+        )
+        raise AccountError({"username": [message]})
+    SignUp.objects.create(address=address, at=now)
 
 
 @transaction.atomic

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
+from axes.models import AccessAttempt
+from django.contrib.sessions.models import Session
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models import F
 from django.test import Client
 
 from tests.tournament_factories import (
@@ -17,8 +21,9 @@ from tests.tournament_factories import (
     submit,
 )
 from tournament.players import services as players
-from tournament.players.models import BotVersion, Player
+from tournament.players.models import BotVersion, Player, SignUp
 from tournament.players.services import authenticate_token
+from tournament.players.views import client_address
 
 PASSWORD = "correct horse 9"
 
@@ -106,6 +111,90 @@ def test_token_is_shown_once_works_and_can_be_revoked(ann, site):
     assert "revoked" in text_of(ann, "/account/tokens/")
     token.refresh_from_db()
     assert token.revoked_at is not None
+
+
+def test_fresh_token_is_stored_nowhere(ann, site):
+    answer = ann.post("/account/tokens/", {"name": "laptop", "scope": "read", "days": "30"})
+    text = re.search(r'class="secret">([^<]+)<', answer.content.decode())[1]
+    assert authenticate_token(text).name == "laptop"
+    kept = [row.get_decoded() for row in Session.objects.all()]
+    assert kept
+    assert not [row for row in kept if text in str(row)]
+    assert text not in text_of(ann, "/account/tokens/")
+
+
+def fail_to_log_in(client, name: str, path: str = "/account/log-in/", **extra):
+    return client.post(path, {"username": name, "password": "wrong"}, **extra)
+
+
+@pytest.mark.parametrize("path", ["/account/log-in/", "/admin/login/"])
+def test_many_wrong_passwords_make_an_address_wait_with_a_name(client, site, settings, path):
+    site.ann.set_password("the right one")
+    site.ann.save()
+    answers = [fail_to_log_in(client, "ann", path) for _ in range(settings.AXES_FAILURE_LIMIT)]
+    assert [answer.status_code for answer in answers[:-1]] == [200] * (len(answers) - 1)
+    for answer in (
+        answers[-1],
+        client.post("/account/log-in/", {"username": "ann", "password": "the right one"}),
+    ):
+        assert answer.status_code == 429
+        assert 0 < int(answer["Retry-After"]) <= 601
+        assert re.search(r"Try again at \d\d:\d\d UTC, in (9|10) minutes", answer.content.decode())
+    assert fail_to_log_in(client, "bob").status_code == 200  # another name
+    assert fail_to_log_in(client, "ann", REMOTE_ADDR="10.0.0.9").status_code == 200  # and address
+
+
+def test_waiting_ends_and_a_right_password_clears_the_count(client, site, settings):
+    site.ann.set_password("the right one")
+    site.ann.save()
+    right = {"username": "ann", "password": "the right one"}
+    for _ in range(settings.AXES_FAILURE_LIMIT - 1):
+        fail_to_log_in(client, "ann")
+    assert client.post("/account/log-in/", right).status_code == 302
+    assert not AccessAttempt.objects.exists()
+    client.logout()
+    for _ in range(settings.AXES_FAILURE_LIMIT):
+        fail_to_log_in(client, "ann")
+    AccessAttempt.objects.update(
+        attempt_time=F("attempt_time") - settings.AXES_COOLOFF_TIME - timedelta(seconds=1)
+    )
+    assert client.post("/account/log-in/", right).status_code == 302
+
+
+def test_password_that_was_tried_is_not_kept(client, site):
+    client.post("/account/log-in/", {"username": "ann", "password": "hunter-two"})
+    assert "hunter-two" not in str(AccessAttempt.objects.values())
+
+
+@pytest.mark.parametrize(
+    ("https", "forwarded", "expected"),
+    [
+        (False, "10.0.0.1", "127.0.0.1"),  # anybody can send the header
+        (True, "6.6.6.6, 10.0.0.1", "10.0.0.1"),  # the last one is the server's before the site
+        (True, "", "127.0.0.1"),
+        (True, "nonsense", None),
+    ],
+)
+def test_address_is_taken_from_whom_can_be_trusted(rf, settings, https, forwarded, expected):
+    settings.HTTPS = https
+    request = rf.get("/", **({"HTTP_X_FORWARDED_FOR": forwarded} if forwarded else {}))
+    assert client_address(request) == expected
+
+
+def test_one_address_makes_so_many_accounts_an_hour(db, settings):
+    settings.SIGN_UPS_AN_HOUR = 2
+
+    def make(name, **extra):
+        data = {"username": name, "password1": "long enough 1", "password2": "long enough 1"}
+        return Client().post("/account/sign-up/", data, **extra)
+
+    assert [make(f"one{number}").status_code for number in range(2)] == [302, 302]
+    refused = make("one2")
+    assert re.search(r"try again at \d\d:\d\d UTC", refused.content.decode())
+    assert make("other", REMOTE_ADDR="10.0.0.9").status_code == 302
+    SignUp.objects.update(at=F("at") - timedelta(hours=1, seconds=1))
+    assert make("one2").status_code == 302
+    assert SignUp.objects.count() == 1
 
 
 def test_nobody_revokes_the_token_of_another(bob, token):
