@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from tournament.operations.supervisor import end_with
+
 NOBODY = 65534
 
 
@@ -71,6 +73,7 @@ def _reachable(binaries: Path, home: Path) -> Path:
 
 def _start(binaries: Path, home: Path) -> tuple[subprocess.Popen[bytes], int]:
     data, log = home / "data", home / "log"
+    us = os.getpid()
     who = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     with log.open("wb") as out:
         subprocess.run(
@@ -100,6 +103,7 @@ def _start(binaries: Path, home: Path) -> tuple[subprocess.Popen[bytes], int]:
             stdout=out,
             stderr=out,
             cwd="/",
+            preexec_fn=lambda: end_with(us),  # noqa: PLW1509 - or a killed run leaves the server behind
             **who,
         )
     _await(server, port, log)

@@ -54,6 +54,8 @@ def make_checkout(folder: Path) -> Path:
     checkout = folder / "a checkout"
     package = checkout / "tournament" / "operations"
     package.mkdir(parents=True)
+    for folder in (package, package.parent):
+        (folder / "__init__.py").touch()  # else another checkout on PYTHONPATH comes first
     shutil.copy(MANAGE, checkout)
     (checkout / "pyproject.toml").write_text(PYPROJECT)
     (checkout / "backend.py").write_text(BACKEND)
