@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import select
 import signal
 import socket
@@ -426,7 +427,15 @@ def _read_log(launched: Launched) -> AgentLog:
     """What is left of a process; its folder has the same name wherever it lay."""
     text, truncated = _read_part(launched.log_fd, policy.LOG_BYTES, launched.folder)
     last_words, _ = _read_part(launched.traceback_fd, TRACEBACK_BYTES, launched.folder)
-    return AgentLog(text=text, truncated=truncated, traceback=last_words)
+    return AgentLog(text=text, truncated=truncated, traceback=_hide_places(last_words))
+
+
+def _hide_places(text: str) -> str:
+    """A traceback without the places of this machine: of files that are not the bot's the name alone."""
+    return _FOREIGN_FILE.sub(r'File "<sandbox>/\1"', text)
+
+
+_FOREIGN_FILE = re.compile(rf'File "(?!{re.escape(BOT_FOLDER)}/)/[^"\n]*?([^"/\n]*)"')
 
 
 def _read_part(descriptor: int, limit: int, folder: str) -> tuple[str, bool]:

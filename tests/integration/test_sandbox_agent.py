@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -129,6 +130,13 @@ def test_author_is_told_why_a_bot_does_not_start(tmp_path, make, words):
     show = perform(write_bot(tmp_path, "return None", make=make))
     assert isinstance(show.ready, Failure)
     assert words in show.log.traceback
+
+
+def test_traceback_names_the_bots_files_and_no_place_of_this_machine(tmp_path):
+    show = perform(write_bot(tmp_path, "import json; json.loads('x')"), questions=1)
+    files = re.findall(r'File "([^"]+)"', show.log.traceback)
+    assert {"/bot/tested.py", "<sandbox>/decoder.py"} <= set(files)
+    assert [file for file in files if not file.startswith(("/bot/", "<sandbox>/"))] == []
 
 
 def test_plugin_without_the_hook_is_told_what_is_missing(tmp_path):
