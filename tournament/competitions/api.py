@@ -131,6 +131,7 @@ class TournamentDetail(TournamentOut):
 
     description: str
     paused_reason: str
+    cancelled_reason: str
     conditions: dict[str, Any]
     commitment: str
     pub: str
@@ -224,6 +225,7 @@ def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa
         **_tournament_fields(row),
         description=row.description,
         paused_reason=row.paused_reason,
+        cancelled_reason=row.cancelled_reason,
         conditions={
             "format_options": page.stage.options,
             "ruleset": page.stage.ruleset,

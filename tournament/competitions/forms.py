@@ -39,6 +39,8 @@ class EnterForm(forms.Form):
     def __init__(self, *args: Any, tournament: Tournament, player: Player, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         own = Bot.objects.filter(owner=player).order_by("name")
+        for field in self.fields.values():
+            field.error_messages["invalid_choice"] = "that is not a bot of yours"
         self.fields["bot"].queryset = own  # type: ignore[attr-defined]
         if tournament.kind == PoolKind.PAIR:
             self.fields["partner"].queryset = own  # type: ignore[attr-defined]

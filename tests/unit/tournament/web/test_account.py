@@ -330,3 +330,8 @@ def test_paused_bot_is_offered_no_entry(ann, site):
     page = text_of(ann, "/tournaments/open-one/")
     assert 'value="resting"' not in page
     assert 'value="aces"' in page
+
+
+def test_who_enters_a_bot_of_another_is_told_so(ann, site):
+    answer = ann.post("/tournaments/open-one/enter/", {"bot": "beta"}, follow=True)
+    assert "that is not a bot of yours" in answer.content.decode()

@@ -11,6 +11,7 @@ from django.test import Client
 
 from engine.record import decode_record
 from tests.tournament_factories import entrant_of, make_tournament, make_wheel, start
+from tournament.competitions.services import cancel_tournament
 from tournament.players import services as players
 from tournament.players.models import ApiToken, BotVersion
 
@@ -210,6 +211,13 @@ def test_finished_tournament_has_standings_pairings_and_its_secret(client, site)
     assert table["secret"] is None
     assert table["conditions"]["time_control"]["name"] == "fast"
     assert table["standings"][0]["tie_breaks"]["score"]
+
+
+def test_cancelled_tournament_says_why_and_keeps_its_secret(client, site):
+    cancel_tournament(tournament=site.table, reason="the hall burnt down")
+    table = client.get("/api/tournaments/table").json()
+    assert (table["state"], table["cancelled_reason"]) == ("cancelled", "the hall burnt down")
+    assert table["secret"] is None
 
 
 def test_bot_enters_and_leaves(api, site):
