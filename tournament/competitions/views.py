@@ -440,11 +440,33 @@ def match(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     return render(request, "competitions/match.html", context)
 
 
-def _own_logs(page: selectors.MatchPage, player: Player) -> list[tuple[SeatLog, str]]:
-    """The player's own logs, after a fault with the command that plays it again."""
+def _own_logs(page: selectors.MatchPage, player: Player) -> list[tuple[str, SeatLog, str]]:
+    """The player's own logs: where each comes from, itself, after a fault the command that plays it again."""
     record = tables.record_name(page.tournament, page.pairing.key)
-    logs = selectors.match_logs(page.match, player)
-    return [(log, log.debug_command(record)) for log in logs]
+    stage = page.match.pairing.round.stage
+    has_boards = isinstance(stage_contest(stage), BoardsContest)
+    rotations = len(page.pairing.parts)
+    return [
+        (
+            spell_sitting(log, rotations if has_boards else None),
+            log,
+            log.debug_command(record),
+        )
+        for log in selectors.match_logs(page.match, player)
+    ]
+
+
+def spell_sitting(log: SeatLog, rotations: int | None) -> str:
+    """Which part of a match a log is of; `rotations`: how often each board is played, None without boards.
+
+    Agents sit through all boards of a rotation, but anew for each rotation of an extra board.
+    """
+    seat = f"seat {log.seat}"
+    if rotations is None:
+        return f"Game {log.sitting + 1}, {seat}"
+    extra = log.sitting // rotations
+    board = f"Extra board {extra}, rotation" if extra else "Rotation"
+    return f"{board} {log.rotation + 1}, {seat}"
 
 
 def _match_sides(page: selectors.MatchPage) -> list[dict[str, Any]]:

@@ -9,7 +9,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from engine.agents import AgentLog
 from engine.record import decode_record, replay
+from engine.referee import SeatLog
 from tests.tournament_factories import (
     accept,
     make_bot,
@@ -21,6 +23,7 @@ from tests.tournament_factories import (
 )
 from tournament.competitions import services as competitions
 from tournament.competitions.models import Match, Tournament
+from tournament.competitions.views import spell_sitting
 from tournament.players import services as players
 from tournament.store.clock import read_clock
 
@@ -124,6 +127,14 @@ def test_each_round_has_its_matches_the_newest_first(client, site):
     first = text_of(client, "/tournaments/cup/?round=1")
     assert "SE/R1/M1" in first[first.index('id="matches"') : first.index('id="conditions"')]
     assert client.get("/tournaments/cup/?round=none").status_code == 200
+
+
+def test_running_round_robin_shows_the_first_round_that_is_not_complete(client, site):
+    page = text_of(client, "/tournaments/table/")
+    assert 'href="?round=3#matches"' in page  # all are published
+    matches = page[page.index('id="matches"') : page.index('id="conditions"')]
+    assert "RR/R1/M1" in matches
+    assert "RR/R3/M1" not in matches
 
 
 def test_cross_table_is_left_out_where_it_fits_no_screen(client, site, monkeypatch):
@@ -335,3 +346,29 @@ def test_players_page_names_their_bots(client, site):
     make_player("carol")
     assert "alpha" in text_of(client, "/players/ann/")
     assert "No accepted bot yet" in text_of(client, "/players/carol/")
+
+
+def log_of(sitting: int, rotation: int) -> SeatLog:
+    log = AgentLog(text="", truncated=False)
+    return SeatLog(entrant=0, bot=0, rotation=rotation, seat=2, sitting=sitting, log=log)
+
+
+@pytest.mark.parametrize(
+    ("sitting", "rotation", "rotations", "words"),
+    [
+        (0, 0, 2, "Rotation 1, seat 2"),
+        (1, 1, 2, "Rotation 2, seat 2"),
+        (2, 0, 2, "Extra board 1, rotation 1, seat 2"),  # agents sit down anew for each
+        (5, 1, 2, "Extra board 2, rotation 2, seat 2"),
+        (6, 2, 4, "Extra board 1, rotation 3, seat 2"),
+        (2, 0, None, "Game 3, seat 2"),  # no boards: a sitting is a game
+    ],
+)
+def test_every_log_says_which_part_of_the_match_it_is_of(sitting, rotation, rotations, words):
+    assert spell_sitting(log_of(sitting, rotation), rotations) == words
+
+
+def test_phone_shows_the_interval_that_the_page_explains(client, site):
+    page = client.get("/leaderboards/eighty/mono/").content.decode()
+    assert page.count('class="narrow"') == 4
+    assert "The interval holds" in page
