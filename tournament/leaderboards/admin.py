@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -82,6 +83,20 @@ class RatingAdmin(ReadOnlyAdmin):
     ordering: ClassVar[Any] = ("pool", F("rank").asc(nulls_last=True), "pk")
     fields = (*list_display, "version", "standing", "mu", "sigma", "wins", "ties", "last_seq")
     readonly_fields = fields
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        """The list, which counts what it shows: bots, or every version."""
+        usual: Any = super().get_changelist(request, **kwargs)
+        counted = "version" if request.GET.get(StandsForBotFilter.parameter_name) else "bot"
+
+        class Ranks(usual):  # type: ignore[misc] # Django's or Unfold's
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, **kwargs)
+                opts: Any = copy(self.model._meta)  # noqa: SLF001 Django's way to a model's names
+                opts.verbose_name, opts.verbose_name_plural = counted, f"{counted}s"
+                self.opts = opts
+
+        return Ranks
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Rating]:
         """The ratings with their win rate, to order by."""

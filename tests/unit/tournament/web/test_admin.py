@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -41,6 +42,20 @@ def test_leaderboard_lists_rank_bot_owner_rating_matches_and_win_rate(olga, site
     alpha = Rating.objects.get(bot__name="alpha")
     assert f"{alpha.shown:.2f}? (" in page
     assert "100 %" in page
+
+
+def test_leaderboard_counts_bots(olga, site):
+    assert re.search(r"4\s+bots", text_of(olga, "/admin/leaderboards/rating/"))
+    assert re.search(r"4\s+versions", text_of(olga, "/admin/leaderboards/rating/?rows=all"))
+
+
+def test_admin_asks_no_other_host(olga, site):
+    for path in ("/admin/", "/admin/leaderboards/rating/", TOURNAMENTS + "add/"):
+        fetched = re.findall(
+            r'<(?:script|link|img)[^>]+(?:src|href)="([^"]+)"', text_of(olga, path)
+        )
+        assert fetched
+        assert not [place for place in fetched if not place.startswith(("/", "data:", "#"))]
 
 
 @pytest.mark.parametrize(
