@@ -156,3 +156,21 @@ def test_admin_log_in_of_a_player_without_rights_leads_nowhere(watched, live_ser
     watched.goto(f"{live_server.url}/admin/")
     assert "/admin/login/" in watched.url
     assert Player.objects.get(username="bob").is_staff is False
+
+
+@pytest.mark.parametrize("name", ["ann", "olga"])
+def test_head_of_the_page_takes_two_lines_on_a_phone(watched, live_server, site, log_in, name):
+    watched.set_viewport_size(PHONE)
+    log_in(name)
+    tops = watched.evaluate(
+        "[...document.querySelectorAll('.site-header li')].map(e => Math.round(e.getBoundingClientRect().top))"
+    )
+    assert len(set(tops)) == 2
+
+
+def test_phone_shows_the_interval_and_the_whole_leaderboard(watched, live_server, site):
+    watched.set_viewport_size(PHONE)
+    watched.goto(f"{live_server.url}/leaderboards/eighty/mono/")
+    assert watched.get_by_text("95 %: ").first.is_visible()
+    scrolled = "e => e.scrollWidth - e.clientWidth"
+    assert watched.locator(".table-scroll").evaluate(scrolled) == 0
