@@ -137,6 +137,14 @@ def test_running_round_robin_shows_the_first_round_that_is_not_complete(client, 
     assert "RR/R3/M1" not in matches
 
 
+def test_running_round_robin_shows_the_first_round_that_is_not_complete(client, site):
+    page = text_of(client, "/tournaments/table/")
+    assert 'href="?round=3#matches"' in page  # all are published
+    matches = page[page.index('id="matches"') : page.index('id="conditions"')]
+    assert "RR/R1/M1" in matches
+    assert "RR/R3/M1" not in matches
+
+
 def test_cross_table_is_left_out_where_it_fits_no_screen(client, site, monkeypatch):
     monkeypatch.setattr("tournament.competitions.views.CROSS_TABLE_MAX", 3)
     page = text_of(client, "/tournaments/table/")
