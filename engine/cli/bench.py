@@ -172,6 +172,9 @@ def _contenders(pyspiel: Any) -> Iterable[Contender]:
         return _play(EIGHTY.random_state(default, 4, rng), rng)
 
     def eighty_verifiable(rng: random.Random) -> int:
+        return _play(EIGHTY.dealt_state(Stream(rng.randbytes(32)), played_out, 4), rng)
+
+    def eighty_with_boards(rng: random.Random) -> int:
         board = EIGHTY.deal(Stream(rng.randbytes(32)), played_out, 4)
         return _play(EIGHTY.start(played_out, board), rng)
 
@@ -183,7 +186,8 @@ def _contenders(pyspiel: Any) -> Iterable[Contender]:
     for name, peer, goal, ours, theirs in (
         ("eighty, every deal played out", "OpenSpiel spades", 1.5, eighty, spades),
         ("eighty, default ruleset", "OpenSpiel spades", None, eighty_default, spades),
-        ("eighty, verifiable deals", "OpenSpiel spades", None, eighty_verifiable, spades),
+        ("eighty, verifiable deals", "OpenSpiel spades", 1.3, eighty_verifiable, spades),
+        ("eighty, verifiable boards", "OpenSpiel spades", None, eighty_with_boards, spades),
         ("podkidnoe of two", "OpenSpiel block dominoes", 25.0, podkidnoe_of_two, dominoes),
     ):
         yield Contender(name=name, peer=peer, goal=goal, ours=ours, theirs=theirs)

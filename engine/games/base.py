@@ -147,6 +147,12 @@ class Game(ABC):
     def start(self, ruleset: Any, board: Board) -> State:
         """Begin to play `board`. Raises UsageError if its tiles are not those of the game."""
 
+    def dealt_state(
+        self, stream: Stream, ruleset: Any, seats: int, first: int | None = None
+    ) -> State:
+        """Begin the deal that `deal` would deal: the same play, for those who do not need its board."""
+        return self.start(ruleset, self.deal(stream, ruleset, seats, first))
+
     @abstractmethod
     def random_state(self, ruleset: Any, seats: int, rng: random.Random) -> State:
         """Begin a freshly shuffled deal for simulations: fast, but not verifiable as `deal` is."""

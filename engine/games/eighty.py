@@ -679,6 +679,18 @@ class Eighty(base.Game):
         _check_board(board)
         return EightyState(ruleset, [_pack(hand) for hand in board.hands], board.first)
 
+    def dealt_state(
+        self, stream: Stream, ruleset: Ruleset, seats: int, first: int | None = None
+    ) -> EightyState:
+        """Begin the deal that `deal` would deal: straight from the shuffled numbers to masks."""
+        _check_seats(seats)
+        bits = [_BIT_OF_NUMBER[number] for number in stream.permutation(2 * len(_KINDS))]
+        hands = [
+            _join_twins(sum(bits[place : place + HAND_SIZE]))
+            for place in range(0, SEATS * HAND_SIZE, HAND_SIZE)
+        ]
+        return EightyState(ruleset, hands, stream.below(SEATS) if first is None else first)
+
     def random_state(self, ruleset: Ruleset, seats: int, rng: random.Random) -> EightyState:
         """Begin a freshly shuffled deal for simulations: fast, but not verifiable as `deal` is."""
         _check_seats(seats)
@@ -741,6 +753,12 @@ EIGHTY: Final = Eighty()
 
 _NUMBER_BITS: Final = [1 << kind + twin * _TWIN_SHIFT for kind in _HIGH_TO_LOW for twin in (0, 1)]
 """Each tile of the full set by a bit of its own: the first twins below, the second above."""
+
+
+_BIT_OF_NUMBER: Final = [
+    1 << (number >> 1) + (number & 1) * _TWIN_SHIFT for number in range(2 * len(_KINDS))
+]
+"""The same, by a tile's number in the deck that `deal` shuffles, where twins are adjacent."""
 
 
 def _join_twins(tiles: int) -> int:

@@ -98,6 +98,7 @@ def test_each_game_is_measured_against_a_peer():
     assert [(row.name.split(",")[0], row.goal) for row in results] == [
         ("eighty", 1.5),
         ("eighty", None),
+        ("eighty", 1.3),
         ("eighty", None),
         ("podkidnoe of two", 25.0),
     ]

@@ -346,3 +346,23 @@ def test_hidden_tiles_are_those_of_others_and_of_the_rest_of_the_set():
     assert len(hidden_in_eighty(board, [], 0)) == 32
     board = PODKIDNOE.deal(Stream(bytes(32)), PODKIDNOE.make_ruleset(), 3, first=0)
     assert len(hidden_in_podkidnoe(board, [], 0)) == 10 + 12
+
+
+@given(
+    st.binary(min_size=32, max_size=32), st.sampled_from(sorted(GAMES)), st.booleans(), st.data()
+)
+def test_deal_without_its_board_is_the_same_deal(key, name, is_first_given, data):
+    game = GAMES[name]
+    ruleset = game.make_ruleset()
+    seats = game.seats(data.draw(st.sampled_from(game.entrant_counts)))
+    first = data.draw(st.integers(0, seats - 1)) if is_first_given else None
+    streams = Stream(key), Stream(key)
+    state = game.dealt_state(streams[0], ruleset, seats, first)
+    other = game.start(ruleset, game.deal(streams[1], ruleset, seats, first))
+    while not other.is_over:
+        assert state.observe(0) == other.observe(0)
+        other.apply(other.legal()[-1])
+        state.apply(state.legal()[-1])
+    assert state.is_over
+    assert state.score() == other.score()
+    assert streams[0].word() == streams[1].word()
