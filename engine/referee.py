@@ -50,7 +50,7 @@ from engine.record import (
     write_board,
 )
 from engine.record.contest import by_entrant, seating_of
-from engine.sdk import Action, GameInfo
+from engine.sdk import GameInfo
 from engine.shuffle import bot_seed, deal_key
 
 
@@ -464,7 +464,7 @@ def _spell(value: Any) -> str:
     """A tuple as a list; what a seat did as ``2 bid 60``; any other struct by its fields."""
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return "[" + ", ".join(map(_spell, value)) + "]"
-    if not isinstance(value, msgspec.Struct) or isinstance(value, Action):
+    if not isinstance(value, msgspec.Struct) or type(value).__str__ is not msgspec.Struct.__str__:
         return str(value)
     fields = msgspec.structs.asdict(value)
     if len(fields) == 2 and "seat" in fields:

@@ -163,6 +163,9 @@ def print_changes(known: KnownDeals, record: MatchRecord, changes: Changes) -> N
     if changed:
         header = [f"{whose} {when}" for e in shown for whose, when in _columns(earlier, names, e)]
         print_table(("board", *header), [_row(each, shown) for each in changed])
+    if not changes.boards:
+        say("No board was finished in every seating both times, so there is nothing to compare.")
+        return
     same = len(changes.boards) - len(changed)
     say(f"{same} of {len(changes.boards)} boards ended as before.")
     for entrant, change in enumerate(changes.mean_change or ()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import msgspec
 import pytest
@@ -20,7 +21,7 @@ from engine.record import (
     encode_record,
     replay,
 )
-from engine.referee import play_match
+from engine.referee import play_match, spell_observation
 from engine.sdk.timecontrol import TimeControl
 from engine.shuffle import bot_seed, local_prk
 from tests.match_fakes import (
@@ -479,3 +480,19 @@ def test_given_deals_must_fit_the_table():
     known = (GivenDeal(replay(three).deals[0].board, None),)
     with pytest.raises(ContestError, match="3 hands for 2 seats"):
         play(msgspec.structs.replace(spec_of("podkidnoe"), given=known))
+
+
+@pytest.mark.parametrize(
+    ("game", "entrants"),
+    [("eighty", 2), ("podkidnoe", 3)],  # calls, contract and tricks; a log with top-ups
+)
+def test_observation_is_spelled_in_notation(game, entrants):
+    _, factory = play(spec_of(game, BoardsContest(2), entrants=entrants))
+    spelled = []
+    for agent in factory.agents:
+        for observation in agent.asked:
+            lines = spell_observation(observation)
+            assert [line.split(":")[0] for line in lines] == list(observation.__struct_fields__)
+            assert not any("=" in line or " ()" in line for line in lines)
+            spelled += lines
+    assert (game == "podkidnoe") == any(re.search(r"\d top-up", line) for line in spelled)

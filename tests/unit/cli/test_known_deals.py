@@ -152,6 +152,8 @@ def test_boards_that_a_fault_left_are_played(arena, install_plugin, played):
     assert "holds 3 of its 5 boards (a fault ended it)" in answer.err
     assert answer.json["changes"]["boards"] == []  # none was finished in both seatings
     assert answer.json["changes"]["mean_change"] is None
+    out = arena("play", "bold", "greedy", "--deals-from", first, "--trusted").out
+    assert out.endswith("so there is nothing to compare.\n")
 
 
 @pytest.mark.parametrize(
