@@ -206,15 +206,14 @@ def check_options(
     }
 
 
-_WORDS: dict[str, object] = {"true": True, "false": False, "null": None, "none": None}
+_WORDS: dict[str, object] = {"true": True, "false": False, "null": None}
 
 
 def _check_value(game: str, option: Option, value: object) -> object:
     if isinstance(value, str):
-        lowered = value.lower()
-        if lowered in _WORDS and _WORDS[lowered] in option.choices:
-            value = _WORDS[lowered]
-        elif re.fullmatch(r"-?[0-9]{1,18}", value):
+        if value in _WORDS and _WORDS[value] in option.choices:
+            value = _WORDS[value]
+        elif re.fullmatch(r"0|-?[1-9][0-9]{0,17}", value):
             value = int(value)
     if option.choices:
         for choice in option.choices:

@@ -500,3 +500,10 @@ def test_two_to_four_play(entrants):
     assert PODKIDNOE.side_of(3) == 3
     with pytest.raises(ContestError, match="2 to 4 entrants"):
         PODKIDNOE.seats(entrants)
+
+
+@pytest.mark.parametrize("text", ["02", "+2", "none", "NULL", "-0", "2 ", "True"])
+def test_value_of_an_option_has_one_spelling(text):
+    option = "voluntary_pass" if text == "True" else "max_draws"
+    with pytest.raises(RulesetError, match="is not allowed"):
+        PODKIDNOE.make_ruleset({option: text})
