@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from typing import TYPE_CHECKING
 
 from engine.errors import UsageError
@@ -25,6 +26,16 @@ def write_file(file: Path, data: bytes) -> None:
         file.write_bytes(data)
     except OSError as error:
         raise UsageError(f"cannot write {file}: {reason_of(error)}") from error
+
+
+def try_folder(folder: Path) -> None:
+    """Make the folder and write into it, to know beforehand that it will do. Raises UsageError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(f"cannot write into {folder}: {reason_of(error)}") from error
 
 
 def reason_of(error: OSError) -> str:

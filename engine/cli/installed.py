@@ -13,12 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from engine.agents import AgentFactory, BotSource, Declined, Failure, Limits, never
+from engine.agents import AgentFactory, AgentLog, BotSource, Declined, Failure, Limits, never
 from engine.cli.exits import ExitCode
 from engine.cli.output import note, print_json, print_table, progress, say
 from engine.cli.results import printable
 from engine.errors import ArenaError, SandboxUnavailableError
 from engine.games import GAMES
+from engine.games.base import Game
 from engine.plugins import InstalledPlugin, installed_plugins, source_of_plugin
 from engine.sdk.timecontrol import time_control
 
@@ -68,34 +69,36 @@ def run(*, as_json: bool) -> ExitCode:
 
 
 def try_bot(source: BotSource, factory: AgentFactory) -> Trial:
-    """Start the bot once for every game and number of seats, by the usual rules."""
-    tables = [(game, game.seats(count)) for game in GAMES.values() for count in game.entrant_counts]
-    control = time_control("standard")
-    agents = [
-        factory(
-            source,
-            game=game.name,
-            ruleset=game.make_ruleset(),
-            players=seats,
-            time_control=control,
-            keep_alive=never,
-        )
-        for game, seats in tables
-    ]
-    try:
-        for agent in agents:
-            agent.start()
-        limits = Limits(control.start_cpu_ms * 1000, control.action_wall_ms)
-        ready = [agent.wait_ready(limits) for agent in agents]
-    finally:
-        logs = [agent.close() for agent in agents]
+    """Start the bot for every game and number of seats, by the usual rules, until it fails."""
     games: dict[str, list[int]] = {}
-    for (game, seats), start, log in zip(tables, ready, logs, strict=True):
-        if isinstance(start, Failure):
-            return Trial({}, _spell_failure(start, log.traceback))
-        if not isinstance(start, Declined):
-            games.setdefault(game.name, []).append(seats)
+    for game in GAMES.values():
+        for seats in map(game.seats, game.entrant_counts):
+            start, log = _start(source, factory, game, seats)
+            if isinstance(start, Failure):
+                return Trial({}, _spell_failure(start, log.traceback))
+            if not isinstance(start, Declined):
+                games.setdefault(game.name, []).append(seats)
     return Trial(games, None)
+
+
+def _start(
+    source: BotSource, factory: AgentFactory, game: Game, seats: int
+) -> tuple[int | Declined | Failure, AgentLog]:
+    control = time_control("standard")
+    agent = factory(
+        source,
+        game=game.name,
+        ruleset=game.make_ruleset(),
+        players=seats,
+        time_control=control,
+        keep_alive=never,
+    )
+    try:
+        agent.start()
+        start = agent.wait_ready(Limits(control.start_cpu_ms * 1000, control.action_wall_ms))
+    finally:
+        log = agent.close()
+    return start, log
 
 
 def _sandbox() -> AgentFactory | None:

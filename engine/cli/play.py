@@ -13,7 +13,7 @@ import msgspec
 
 from engine.cli.contestants import find_bot, name_entrants, seat_entrants
 from engine.cli.exits import ExitCode
-from engine.cli.files import write_file
+from engine.cli.files import try_folder, write_file
 from engine.cli.known_deals import (
     Changes,
     KnownDeals,
@@ -87,6 +87,8 @@ def run(
             note(line)
     game = _choose_game(game, known)
     contest = choose_contest(boards, best_of) if known is None else known.contest
+    for folder in filter(None, (records, logs)):
+        try_folder(folder)
     seed = secrets.token_hex(8) if seed is None else seed
     with progress(" - ".join(bots), most_games(game, contest, len(bots)), quiet=as_json) as show:
         match = play_locally(
@@ -100,16 +102,22 @@ def run(
             known=known,
             show=show,
         )
-    if records is not None:
-        match = msgspec.structs.replace(match, records=(write_record(match, records),))
-    if logs is not None:
-        match = msgspec.structs.replace(match, logs=tuple(write_logs(match, logs)))
+    unwritten: UsageError | None = None
+    try:
+        if records is not None:
+            match = msgspec.structs.replace(match, records=(write_record(match, records),))
+        if logs is not None:
+            match = msgspec.structs.replace(match, logs=tuple(write_logs(match, logs)))
+    except UsageError as error:
+        unwritten = error  # raised below: the result of a long match is not lost with its files
     if as_json:
         print_json({**describe_match(match), "changes": match.changes})
     else:
         print_match(match)
         if known is not None and match.changes is not None:
             print_changes(known, match.played.record, match.changes)
+    if unwritten is not None:
+        raise unwritten
     is_completed = match.played.record.outcome.termination is Termination.COMPLETED
     return ExitCode.OK if is_completed else ExitCode.NOT_GOOD
 
@@ -133,6 +141,7 @@ def play_locally(
     bots' own random seeds. `show` is told how many games are finished. Raises UsageError,
     SandboxUnavailableError or InfrastructureError.
     """
+    check_seed(seed)
     rules = get_game(game)
     if known is not None:
         check_bots(known, len(bots))
@@ -197,6 +206,14 @@ def _refuse_beside_deals(
         raise UsageError(
             f"{option} cannot be given with --deals-from: the record says it; leave it out"
         )
+
+
+def check_seed(seed: str) -> None:
+    """Raise UsageError for a seed that is no text: its bytes were not UTF-8."""
+    try:
+        seed.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"--seed {seed!a} is no UTF-8 text; use any text") from None
 
 
 def choose_contest(boards: int | None, best_of: int | None) -> Contest:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from engine.cli.play import LocalMatch
     from engine.referee import SeatLog
 
+_Sets = Sequence[Sequence[tuple[int, ...]]]
 FEW_SETS = 8
 """From fewer sets nothing is concluded: the intervals are those of large samples."""
 LOG_LINES = 30
@@ -100,14 +101,23 @@ def scores_of_sets(record: MatchRecord) -> list[list[tuple[int, ...]]]:
 
 def compare(record: MatchRecord, sets: Sequence[Sequence[tuple[int, ...]]]) -> Comparison:
     """What the finished sets say of the entrants; who won a game of a games match, its rules say."""
+    return _compare(record, sets, _decisive_sets(record, sets))
+
+
+def _compare(record: MatchRecord, sets: _Sets, decisive: _Sets) -> Comparison:
     by_points = compare_sets(sets)
     if isinstance(record.contest, BoardsContest):
         return by_points
-    by_places = compare_sets(_ranks_of_games(record))
+    by_places = compare_sets(decisive)
     summaries = zip(by_points.entrants, by_places.entrants, strict=True)
     return msgspec.structs.replace(
         by_places, entrants=tuple(EntrantSummary(p.points, r.score) for p, r in summaries)
     )
+
+
+def _decisive_sets(record: MatchRecord, sets: _Sets) -> _Sets:
+    """What decides who won: the points of boards, the places of games."""
+    return sets if isinstance(record.contest, BoardsContest) else _ranks_of_games(record)
 
 
 def _ranks_of_games(record: MatchRecord) -> list[list[tuple[int, ...]]]:
@@ -185,7 +195,8 @@ def printable(text: str) -> str:
 
 def _print_result(record: MatchRecord, sets: Sequence[Sequence[tuple[int, ...]]]) -> None:
     unit = _unit(record)
-    compared = compare(record, sets)
+    decisive = _decisive_sets(record, sets)
+    compared = _compare(record, sets, decisive)
     rows = sorted(entrant_results(record, compared), key=lambda result: result.place)
     print_table(
         ("place", "entrant", "version", "points", f"points a {unit}", "score"),
@@ -194,7 +205,7 @@ def _print_result(record: MatchRecord, sets: Sequence[Sequence[tuple[int, ...]]]
     if compared.elo is not None:
         first, other = record.entrants
         say(f"Elo of {first.name} over {other.name}: {spell_elo(compared.elo)}")
-    say(_conclusion(record, rows, sets))
+    say(_conclusion(record, rows, decisive))
 
 
 def _row(result: EntrantResult) -> tuple[object, ...]:
@@ -221,7 +232,7 @@ def spell_estimate(estimate: Estimate | None, style: str) -> str:
 def spell_elo(elo: Elo) -> str:
     """``+35 (+12 to +58)``; an end that no finite difference explains is written as infinite."""
     value, low, high = (
-        f"{end:+.0f}" if math.isfinite(end) else f"{'+' if end > 0 else '-'}∞"
+        f"{round(end):+d}" if math.isfinite(end) else f"{'+' if end > 0 else '-'}∞"
         for end in (elo.value, elo.low, elo.high)
     )
     return f"{value} ({low} to {high})"
@@ -230,16 +241,15 @@ def spell_elo(elo: Elo) -> str:
 def _conclusion(
     record: MatchRecord,
     rows: Sequence[EntrantResult],
-    sets: Sequence[Sequence[tuple[int, ...]]],
+    decisive: _Sets,
 ) -> str:
     """Who won, and whether the lead over the second is more than chance."""
     best, second = rows[:2]
     if best.place == second.place:
         return "No winner: the first place is shared."
-    unit, measure = _unit(record), "points"
-    if not isinstance(record.contest, BoardsContest):
-        sets, measure = _ranks_of_games(record), "places"
-    lead = _lead(record, best.name, second.name, sets)
+    unit = _unit(record)
+    measure = "points" if isinstance(record.contest, BoardsContest) else "places"
+    lead = _lead(record, best.name, second.name, decisive)
     spelled = (
         f"{best.name} won: its lead over {second.name}, "
         f"{spell_estimate(lead, '+.2f')} {measure} a {unit},"

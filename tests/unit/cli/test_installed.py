@@ -6,10 +6,12 @@ import sys
 
 import pytest
 
-from engine.agents import BotSource, in_process_factory
+from engine.agents import BotSource, Failure, in_process_factory
 from engine.cli import installed
 from engine.cli.installed import Trial, try_bot
 from engine.errors import SandboxUnavailableError
+from engine.outcome import Termination
+from tests.match_fakes import FakeAgent, first_legal
 
 REFERENCE_BOTS = ["bold", "cautious", "greedy", "highest", "lowest", "random", "steady"]
 HEAD = "import os, sys, time\nfrom engine.sdk import Strategy, hookimpl\n"
@@ -135,3 +137,18 @@ def test_trial_tells_the_tables_at_which_a_bot_plays(tmp_path):
         bot="picky", version=None, wheel=None, folder=str(tmp_path), entry_point="picky"
     )
     assert try_bot(source, in_process_factory) == Trial(PLAYS, None)
+
+
+def test_bot_that_fails_once_is_not_started_again():
+    failure = Failure(Termination.CRASH, "raised ValueError while starting")
+    made = []
+
+    def make(_source, **_table):
+        made.append(FakeAgent("odd", first_legal, failure, []))
+        return made[-1]
+
+    trial = try_bot(
+        BotSource(bot="odd", version=None, wheel=None, folder="", entry_point="odd"), make
+    )
+    assert trial.error == "raised ValueError while starting"
+    assert len(made) == 1

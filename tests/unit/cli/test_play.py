@@ -157,7 +157,7 @@ def test_records_folder_that_is_a_file_is_refused(arena, tmp_path):
     arguments = ["greedy", "random", "--game", "eighty", "--boards", 1]
     answer = play(arena, *arguments, "--records", "taken")
     assert answer.code == 2
-    assert "cannot write taken" in answer.err
+    assert "cannot write into taken" in answer.err
 
 
 def test_best_of_plays_whole_games(arena):
@@ -346,3 +346,36 @@ def test_every_pair_of_reference_bots_can_meet(arena):
     bots = ["bold", "cautious", "greedy", "highest", "lowest", "random"]
     for one, other in itertools.combinations(bots, 2):
         assert play(arena, one, other, "--game", "podkidnoe", "--boards", 1).code == 0
+
+
+def test_seed_that_is_no_text_is_refused(arena):
+    answer = arena("play", "greedy", "random", "--game", "eighty", "--trusted", "--seed", "\udcff")
+    assert answer.code == 2
+    assert answer.err == "error: --seed '\\udcff' is no UTF-8 text; use any text\n"
+
+
+@pytest.mark.parametrize("option", ["--records", "--logs"])
+def test_folder_that_will_not_do_is_told_before_the_match(arena, tmp_path, monkeypatch, option):
+    (tmp_path / "taken").write_text("")
+    monkeypatch.setattr("engine.cli.play.play_locally", None)  # is not got to
+    answer = arena("play", "greedy", "random", "--game", "eighty", "--trusted", option, "taken")
+    assert answer.code == 2
+    assert answer.err.startswith("error: cannot write into taken: ")
+
+
+def test_result_is_told_even_if_its_record_cannot_be_written(arena, monkeypatch):
+    def fail(*_args):
+        raise UsageError("cannot write it: no space left on device")
+
+    monkeypatch.setattr("engine.cli.play.write_record", fail)
+    answer = arena(
+        *("play", "greedy", "random", "--game", "eighty", "--boards", 2, "--trusted"),
+        *("--records", "records"),
+    )
+    assert answer.code == 2
+    assert "points a board" in answer.out
+    assert answer.err == "error: cannot write it: no space left on device\n"
+
+
+def test_elo_of_nothing_has_no_sign_that_means_less():
+    assert spell_elo(Elo(-0.3, -0.4, 0.2)) == "+0 (+0 to +0)"
