@@ -345,5 +345,6 @@ LOGGING = {
         "line": {"format": "%(asctime)s %(levelname)s %(name)s %(process)d: %(message)s"}
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "loggers": {"axes": {"level": "WARNING"}},  # it tells of each login otherwise
     "root": {"handlers": ["stderr"], "level": os.environ.get("ARENA_LOG_LEVEL") or "INFO"},
 }

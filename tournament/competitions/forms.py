@@ -62,6 +62,7 @@ class EntrantForm(forms.Form):
     def __init__(self, *args: Any, tournament: Tournament, player: Player, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         own = Entrant.objects.filter(tournament=tournament, bots__bot__owner=player).distinct()
+        self.fields["entrant"].error_messages["invalid_choice"] = "that is not an entry of yours"
         self.fields["entrant"].queryset = own  # type: ignore[attr-defined]
 
 

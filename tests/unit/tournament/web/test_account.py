@@ -290,9 +290,9 @@ def test_bot_enters_and_leaves_by_the_buttons(ann, site):
     ("action", "data", "message"),
     [
         ("enter", {"bot": "alpha"}, "has entered already"),
-        ("enter", {"bot": "beta"}, "bot: Select a valid choice"),  # bob's
+        ("enter", {"bot": "beta"}, "bot: that is not a bot of yours"),  # bob's
         ("enter", {}, "bot: This field is required"),
-        ("leave", {"entrant": "999999"}, "entrant: Select a valid choice"),
+        ("leave", {"entrant": "999999"}, "entrant: that is not an entry of yours"),
     ],
 )
 def test_entry_that_cannot_be_says_why(ann, site, action, data, message):
