@@ -82,7 +82,6 @@ class SideOut(Schema):
 class AttemptOut(Schema):
     """A try to play a match; one that ended by a failure of ours is followed by another."""
 
-    worker: str
     started_at: datetime
     ended_at: datetime | None
     ending: str
@@ -413,7 +412,6 @@ def get_match(request: HttpRequest, slug: str, key: str) -> MatchOut:
         faults=list(tables.fault_words(page.record)) if page.record else [],
         attempts=[
             AttemptOut(
-                worker=each.worker,
                 started_at=each.started_at,
                 ended_at=each.ended_at,
                 ending=each.ending,

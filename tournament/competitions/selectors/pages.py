@@ -150,10 +150,9 @@ class TournamentPage:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRow:
-    """One try to play a match."""
+    """One try to play a match. Which worker played it is told in the admin alone: it names a host."""
 
     number: int
-    worker: str
     started_at: datetime
     ended_at: datetime | None
     ending: str
@@ -304,7 +303,6 @@ def match_page(slug: str, key: str, *, for_staff: bool = False) -> MatchPage:
         attempts=tuple(
             AttemptRow(
                 number=number,
-                worker=attempt.worker,
                 started_at=attempt.started_at,
                 ended_at=attempt.ended_at,
                 ending=attempt.ending,

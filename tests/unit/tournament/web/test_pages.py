@@ -137,14 +137,6 @@ def test_running_round_robin_shows_the_first_round_that_is_not_complete(client, 
     assert "RR/R3/M1" not in matches
 
 
-def test_running_round_robin_shows_the_first_round_that_is_not_complete(client, site):
-    page = text_of(client, "/tournaments/table/")
-    assert 'href="?round=3#matches"' in page  # all are published
-    matches = page[page.index('id="matches"') : page.index('id="conditions"')]
-    assert "RR/R1/M1" in matches
-    assert "RR/R3/M1" not in matches
-
-
 def test_cross_table_is_left_out_where_it_fits_no_screen(client, site, monkeypatch):
     monkeypatch.setattr("tournament.competitions.views.CROSS_TABLE_MAX", 3)
     page = text_of(client, "/tournaments/table/")
@@ -199,15 +191,16 @@ def test_pages_ask_as_often_for_many_entrants_as_for_few(client, ann, site):
     assert [queries_of(visitor, path) for visitor, path in paths] == before
 
 
-def test_match_page_lists_its_attempts(client, site):
+def test_match_page_lists_its_attempts_but_names_no_host(client, site):
     match = Match.objects.filter(tournament=site.cup).first()
     tried = match.tries.get()
     page = text_of(client, f"/tournaments/cup/matches/{match.pairing.key}/")
     assert "Attempts" in page
-    assert tried.worker in page
+    assert tried.worker not in page
     assert "with a result" in page
     told = client.get(f"/api/matches/cup/{match.pairing.key}").json()["attempts"]
-    assert [(each["worker"], each["ending"]) for each in told] == [(tried.worker, "recorded")]
+    assert [each["ending"] for each in told] == ["recorded"]
+    assert tried.worker not in str(told)
 
 
 def test_draft_is_seen_by_organisers_only(client, olga, site):
