@@ -93,8 +93,12 @@ def test_token_is_made_and_shown_once(watched, live_server, site, log_in):
     watched.get_by_role("button", name="Make it").click()
     text = watched.locator(".secret").inner_text()
     assert text.startswith(ApiToken.objects.get(player=site.ann).prefix + ".")
-    watched.reload()
+    watched.reload()  # sends the form again
     assert watched.locator(".secret").count() == 0
+    assert "you have a token named laptop" in watched.locator("form .errorlist").first.inner_text()
+    watched.goto(f"{live_server.url}/account/tokens/")
+    assert watched.locator(".secret").count() == 0
+    assert ApiToken.objects.filter(player=site.ann).count() == 1
 
 
 def test_moments_are_shown_in_the_time_zone_of_the_browser(watched, live_server, site):

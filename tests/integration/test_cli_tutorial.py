@@ -77,7 +77,7 @@ def run_tutorial(page: str, folder: Path) -> list[str]:
 
 def comparable(text: str) -> str:
     """Without times, and without what a traceback says of the arena's own files and of columns."""
-    text = re.sub(r'^  File "/arena/.*\n|^ +[~^]+\n', "", text, flags=re.MULTILINE)
+    text = re.sub(r'^  File "<sandbox>/.*\n|^ +[~^]+\n', "", text, flags=re.MULTILINE)
     return re.sub(r"\d+\.\d+ ?s\b", "T s", text).strip()
 
 

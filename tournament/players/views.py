@@ -23,7 +23,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from engine.errors import UsageError, WheelError
 from engine.games import GAMES
 from tournament.players import selectors
-from tournament.players.errors import SubmissionError
+from tournament.players.errors import SubmissionError, TokenError
 from tournament.players.forms import AccountForm, SignUpForm, TokenForm, UploadForm
 from tournament.players.models import VERSION_TRANSITIONS, BotVersion, Player, VersionState
 from tournament.players.services import (
@@ -121,8 +121,11 @@ def tokens(request: HttpRequest) -> HttpResponse:
     player = player_of(request)
     form, fresh = TokenForm(request.POST if request.method == "POST" else None), None
     if form.is_valid():
-        _, fresh = create_token(player=player, **form.cleaned_data)
-        form = TokenForm()
+        try:
+            _, fresh = create_token(player=player, **form.cleaned_data)
+            form = TokenForm()
+        except TokenError as error:
+            form.add_error("name", str(error))
     context = {
         "section": "tokens",
         "form": form,

@@ -7,6 +7,7 @@ import hmac
 import secrets
 from datetime import datetime, timedelta
 
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from tournament.players.errors import TokenError
@@ -25,11 +26,16 @@ def create_token(
     days: int = DEFAULT_DAYS,
     now: datetime | None = None,
 ) -> tuple[ApiToken, str]:
-    """Make a token; the second value is its text, which cannot be had again. Raises TokenError."""
+    """Make a token; the second value is its text, which cannot be had again.
+
+    No two tokens in use have one name, so a form that is sent twice makes one. Raises TokenError.
+    """
     if scope not in TokenScope.values:
         raise TokenError(f"there is no scope {scope!r}; there are: {', '.join(TokenScope.values)}")
     if not 1 <= days <= MAX_DAYS:
         raise TokenError(f"a token lives 1 to {MAX_DAYS} days, not {days}")
+    if name and _living(ApiToken.objects.filter(player=player, name=name[:60])).exists():
+        raise TokenError(f"you have a token named {name}: revoke it, or choose another name")
     secret = secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
         player=player,
@@ -52,19 +58,18 @@ def authenticate_token(text: str) -> ApiToken:
     """The token whose text this is, its player loaded. Raises TokenError for any other."""
     prefix, _, secret = text.partition(".")
     token = (
-        ApiToken.objects.select_related("player")
-        .filter(
-            prefix=prefix,
-            revoked_at__isnull=True,
-            expires_at__gt=Now(),
-            player__is_active=True,
-        )
+        _living(ApiToken.objects.select_related("player"))
+        .filter(prefix=prefix, player__is_active=True)
         .first()
     )
     known = token.sha256 if token else _hash("")
     if not hmac.compare_digest(known, _hash(secret)) or token is None or not secret:
         raise TokenError("this token is unknown, revoked or expired: make a new one on your page")
     return token
+
+
+def _living(tokens: QuerySet[ApiToken]) -> QuerySet[ApiToken]:
+    return tokens.filter(revoked_at__isnull=True, expires_at__gt=Now())
 
 
 def _hash(secret: str) -> str:

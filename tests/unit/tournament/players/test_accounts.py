@@ -79,6 +79,15 @@ def test_token_lets_in_by_its_text():
     assert (found, found.player, found.scope) == (token, player, "submit")
 
 
+def test_two_tokens_in_use_have_two_names():
+    player = make_player()
+    token, _ = services.create_token(player=player, name="laptop")
+    with pytest.raises(TokenError, match="named laptop"):
+        services.create_token(player=player, name="laptop")
+    services.revoke_token(token=token)
+    services.create_token(player=player, name="laptop")
+
+
 def test_only_the_hash_of_the_secret_is_kept():
     _, text = services.create_token(player=make_player())
     secret = text.split(".")[1]
