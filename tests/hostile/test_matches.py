@@ -19,7 +19,7 @@ from tests.hostile.matrix import attempts_here
 from tests.hostile.stage import LAUNCHERS, close_zygotes, open_files, source_in
 from tests.hostile.test_verdicts import VERDICTS
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.exhaustive]
 
 SHORT = TimeControl("short", 2000, 2000, 10, 60_000)
 """Enough to fill the memory that a bot has."""

@@ -8,7 +8,7 @@ from tests.hostile.matrix import ALL, REFEREE, make_matrix, spell
 from tests.hostile.stage import nothing_left_behind
 from tests.hostile.weaken import WITHOUT
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.exhaustive]
 
 
 @pytest.fixture(scope="module")

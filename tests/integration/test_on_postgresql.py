@@ -21,6 +21,7 @@ CHOSEN = (
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_claims_dispatch_and_the_log_hold_on_postgresql():
     with private_postgresql() as address:
         run = subprocess.run(
