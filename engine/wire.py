@@ -177,6 +177,10 @@ _news: msgspec.msgpack.Decoder[News] = msgspec.msgpack.Decoder(News)
 _replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
+pack_into = _encoder.encode_into
+"""As `encode`, but into a bytearray, which then holds that message alone: no new memory for each one."""
+
+
 class UnreadableMessageError(ValueError):
     """A packet that is no message of this protocol."""
 
@@ -212,7 +216,7 @@ def decode_news(packet: bytes) -> News:
     return _news.decode(packet)
 
 
-def decode_reply(packet: bytes) -> Reply:
+def decode_reply(packet: bytes | memoryview) -> Reply:
     """Read what a bot's process sent. Raises UnreadableMessageError for all that is no reply, whatever it is."""
     if len(packet) > ANSWER_BYTES:
         raise UnreadableMessageError(f"a message longer than {ANSWER_BYTES} bytes")

@@ -118,10 +118,13 @@ class _Stage:
     """A bot, and what it takes to play it."""
 
     def __init__(self, folder: Path) -> None:
+        from engine.agents import Limits, Reply
         from engine.games import get_game
         from engine.shuffle import Stream
         from engine.wheels import pack_module, wheel_source
 
+        self.limits = Limits(cpu_us=10_000_000, wall_ms=60_000)
+        self.reply = Reply
         (folder / "first.py").write_text(BOT)
         wheel = pack_module(folder / "first.py", bot="first", version="1.0")
         self.source = wheel_source(wheel, folder / "wheels")
@@ -161,12 +164,11 @@ class _Stage:
 
     def get_ready(self, agent: Any) -> None:
         """From nothing until the first question can be asked."""
-        from engine.agents import Limits
         from engine.sdk import GameInfo
         from engine.sdk.timecontrol import time_control
 
         agent.start()
-        ready = agent.wait_ready(Limits(cpu_us=10_000_000, wall_ms=60_000))
+        ready = agent.wait_ready(self.limits)
         assert isinstance(ready, int), ready
         agent.begin_game(
             GameInfo(
@@ -182,12 +184,9 @@ class _Stage:
 
     def ask(self, agent: Any) -> None:
         """One step."""
-        from engine.agents import Limits, Reply
-
-        limits = Limits(cpu_us=10_000_000, wall_ms=60_000)
         question = next(self.questions)
-        answer = agent.ask(question, question.legal, limits, deal=0, turn=0)
-        assert isinstance(answer, Reply), answer
+        answer = agent.ask(question, question.legal, self.limits, deal=0, turn=0)
+        assert isinstance(answer, self.reply), answer
 
     def play(self, factory: Any) -> None:
         """One match of four seats."""

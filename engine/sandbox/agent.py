@@ -113,6 +113,7 @@ class SandboxAgent:
         self._keep_alive = keep_alive
         self._launched: Launched | None = None
         self._bot: _BotProcess | None = None
+        self._packet = bytearray()
         self._turn = 0
         self._broken: Failure | None = None
         self._log = AgentLog()
@@ -233,7 +234,7 @@ class SandboxAgent:
         """Send; a channel that is closed or full is the bot's doing."""
         assert self._launched is not None, "start() comes first"
         try:
-            _send(self._launched.channel, message)
+            _send_packed(self._launched.channel, message, self._packet)
         except BlockingIOError:
             self._broken = Failure(Termination.PROTOCOL, "does not read what it is told")
         except ConnectionError:
@@ -260,7 +261,7 @@ class SandboxAgent:
         except wire.UnreadableMessageError as error:
             return Failure(Termination.PROTOCOL, f"sent {error}", cpu_us)
 
-    def _await_packet(self, bot: _BotProcess, limits: Limits, before_us: int) -> bytes | None:
+    def _await_packet(self, bot: _BotProcess, limits: Limits, before_us: int) -> memoryview | None:
         """The next packet, empty at the channel's end; None when a clock has run out.
 
         One thread cannot use more CPU time than passes, so nothing need be looked at before the rest of
@@ -317,6 +318,7 @@ class _BotProcess:
 
     def __init__(self, pid: int, channel: socket.socket) -> None:
         self._channel = channel
+        self._packet = memoryview(bytearray(wire.ANSWER_BYTES + 1))
         self._pid = pid
         self._pidfd = os.pidfd_open(pid)
         self._clock = (~pid << 3) | 2  # CPUCLOCK_SCHED of the process, man 3 clock_getcpuclockid
@@ -375,10 +377,10 @@ class _BotProcess:
         poll.register(self._channel, 0)
         return bool(poll.poll(0))
 
-    def receive(self, seconds: float) -> bytes | None:
+    def receive(self, seconds: float) -> memoryview | None:
         """The next packet; empty at the channel's end, None if none comes. Waits at most `seconds`, maybe less.
 
-        A packet that is longer than allowed is cut but stays too long.
+        A packet that is longer than allowed is cut but stays too long. It is good until the next is received.
         """
         patience = 1.0 if seconds >= 1 else _PATIENCES[min(-math.frexp(seconds)[1], 9)]
         if patience != self._patience:
@@ -389,12 +391,12 @@ class _BotProcess:
         # words, once.
         for _ in range(2):
             try:
-                return self._channel.recv(wire.ANSWER_BYTES + 1)
+                return self._packet[: self._channel.recv_into(self._packet)]
             except BlockingIOError:
                 return None
             except ConnectionError:
                 continue
-        return b""
+        return self._packet[:0]
 
     def close(self) -> None:
         """Forget the process."""
@@ -403,7 +405,12 @@ class _BotProcess:
 
 def _send(channel: socket.socket, message: wire.Request) -> None:
     """Send without waiting: the channel has room for many messages. Raises BlockingIOError or ConnectionError."""
-    packet = wire.encode(message)
+    _send_packed(channel, message, bytearray())
+
+
+def _send_packed(channel: socket.socket, message: wire.Request, packet: bytearray) -> None:
+    """As `_send`; it is packed into `packet`, whose memory is used again."""
+    wire.pack_into(message, packet)
     if len(packet) > wire.REQUEST_BYTES:
         raise InfrastructureError(f"a message of {len(packet)} bytes is too long for the sandbox")
     channel.send(packet, _AT_ONCE)
