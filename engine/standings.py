@@ -103,6 +103,10 @@ class StandingRow(msgspec.Struct, frozen=True, kw_only=True):
     tie_breaks: tuple[TieBreakValue, ...] = ()
     note: str = ""
     """For people: ``lost in round 2``, ``withdrawn``."""
+    group: str = ""
+    """Of a stage that is played in groups: the name of the entrant's."""
+    group_place: int | None = None
+    """Its place in the group."""
 
 
 class MeetingKind(StrEnum):

@@ -25,8 +25,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from engine.errors import FormatError
 from engine.formats.options import FormatOption, check_options
 from engine.outcome import Outcome
+from engine.ratings import Rating
 from engine.standings import StandingRow
 
 SCORE_DENOMINATOR = 12
@@ -115,6 +117,9 @@ class StageView(msgspec.Struct, frozen=True, kw_only=True):
     """The published rounds in their order."""
     lot: bytes = b""
     """The stage's verifiable lot: bytes that nobody could choose, from which every lot follows."""
+    strengths: Mapping[int, Rating] = msgspec.field(default_factory=dict)
+    """By entrant id, the ratings with which they came into the stage, where a format asks for them (the
+    ladder does); who is not in it is a newcomer. Frozen: what the stage itself taught is in its rounds."""
 
     @property
     def active(self) -> tuple[SeededEntrant, ...]:
@@ -156,6 +161,8 @@ class Format(ABC):
     """How many entrants its matches bring together: (2,) or (3, 4)."""
     knocks_out: ClassVar[bool]
     """Whether a match must have a winner: then ties are broken by extra boards, at last by lot."""
+    is_continuous: ClassVar[bool] = False
+    """Whether its rounds are batches: each may be published while others are open, and closes by itself."""
 
     def make_options(self, given: Mapping[str, object] | None = None) -> Any:
         """The options with these values and the defaults for the rest; texts are read as their option's kind.
@@ -163,6 +170,10 @@ class Format(ABC):
         Raises FormatError for an unknown option or a value that it does not take, naming what is allowed.
         """
         return self.options_type(**check_options(self.name, self.options, given))
+
+    def sizes(self, options: Any) -> tuple[int, ...]:  # noqa: ARG002 - some formats look at them
+        """How many entrants its matches bring together with these options, of `pairing_sizes`."""
+        return self.pairing_sizes
 
     @abstractmethod
     def check(self, entrants: Sequence[SeededEntrant], options: Any) -> None:
@@ -205,3 +216,28 @@ class Format(ABC):
     @abstractmethod
     def standings(self, view: StageView) -> tuple[StandingRow, ...]:
         """The table as it stands, the best first, each entrant once; final when the stage is over."""
+
+    def qualify(self, view: StageView, count: int) -> tuple[int, ...]:
+        """The ids of the `count` who go on from a stage that is over, the best seed of the next one first.
+
+        By default they are the first of the standings who are still active. Where the cut runs through a
+        shared place, those with the better seeds go on, as they stand first in the standings: nothing else
+        told them apart, the lot included if it is among the tie-breaks.
+
+        Raises FormatError while the stage goes on, and if fewer are left than are asked for.
+        """
+        check_qualifiers(self, view, count)
+        gone = view.inactive
+        return tuple(row.entrant for row in self.standings(view) if row.entrant not in gone)[:count]
+
+
+def check_qualifiers(fmt: Format, view: StageView, count: int) -> None:
+    """Raise FormatError unless `count` can go on from the stage: it is over, and so many are left."""
+    if fmt.next_round(view) is not None:
+        raise FormatError("nobody goes on before the stage is over: play its other rounds first")
+    left = len(view.active)
+    if not 1 <= count <= left:
+        raise FormatError(
+            f"{count} cannot go on from this stage: choose a number from 1 to {left}, "
+            "the entrants who are left"
+        )
