@@ -8,8 +8,7 @@ first slot of round 2, ``SE/P3/M1`` the match for the third place, played in the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 from typing import ClassVar
 
 import msgspec
@@ -23,10 +22,10 @@ from engine.formats.base import (
     SeededEntrant,
     StageView,
 )
+from engine.formats.knockout import losers_of, plan_match, winner_of
 from engine.formats.options import FormatOption
 from engine.formats.results import (
     absent_result,
-    bye_result,
     check_entrants,
     collect_meetings,
     knock_out,
@@ -89,14 +88,14 @@ class SingleElimination(Format):
         if len(last) == 1:
             return None
         index = view.rounds[-1].index + 1
-        winners = [_advancing(pairing) for pairing in last]
+        winners = [winner_of(pairing) for pairing in last]
         pairings = [
-            _plan(view, f"SE/R{index}/M{slot}", slot, pair)
+            plan_match(view, f"SE/R{index}/M{slot}", slot, pair)
             for slot, pair in enumerate(zip(winners[::2], winners[1::2], strict=True), start=1)
         ]
-        losers = [loser for pairing in last for loser in _losing(pairing)]
+        losers = [loser for pairing in last for loser in losers_of(pairing)]
         if len(pairings) == 1 and len(losers) == 2 and view.options.third_place:
-            pairings.append(_plan(view, THIRD_PLACE_KEY, 2, losers))
+            pairings.append(plan_match(view, THIRD_PLACE_KEY, 2, losers))
         return Round(index=index, pairings=tuple(pairings))
 
     def decide(self, view: StageView, pairing: Pairing, outcome: Outcome) -> PairingResult:
@@ -142,37 +141,18 @@ def _first_round(view: StageView) -> Round | None:
         return None
     order = fold_order(bracket_size(len(entrants)))
     pairings = tuple(
-        _plan(view, f"SE/R1/M{slot}", slot, [entrants[s - 1] for s in pair if s <= len(entrants)])
+        plan_match(
+            view, f"SE/R1/M{slot}", slot, [entrants[s - 1] for s in pair if s <= len(entrants)]
+        )
         for slot, pair in enumerate(zip(order[::2], order[1::2], strict=True), start=1)
     )
     return Round(index=1, pairings=pairings)
-
-
-def _plan(view: StageView, key: str, slot: int, entrants: Iterable[int]) -> Pairing:
-    pairing = Pairing(key=key, slot=slot, entrants=tuple(entrants))
-    if len(pairing.entrants) == 1:
-        result = bye_result(Fraction(1), advances=True)
-        return msgspec.structs.replace(pairing, is_bye=True, result=result)
-    walkover = absent_result(view, pairing)
-    if walkover is None:
-        return pairing
-    return msgspec.structs.replace(pairing, result=knock_out(view, pairing, walkover))
 
 
 def _bracket(published: Round) -> list[Pairing]:
     """The pairings of a round that lead to the final, by slot."""
     pairings = [pairing for pairing in published.pairings if pairing.key != THIRD_PLACE_KEY]
     return sorted(pairings, key=lambda pairing: pairing.slot)
-
-
-def _advancing(pairing: Pairing) -> int:
-    assert pairing.result is not None
-    return pairing.entrants[pairing.result.advances.index(True)]
-
-
-def _losing(pairing: Pairing) -> list[int]:
-    winner = _advancing(pairing)
-    return [entrant for entrant in pairing.entrants if entrant != winner]
 
 
 class _Reach(msgspec.Struct, frozen=True):
@@ -199,7 +179,7 @@ def _reach(pairing: Pairing, index: int, *, is_final: bool) -> dict[int, _Reach]
         won = _Reach(2 * index + 1, f"reached round {index + 1}")
     reach = dict.fromkeys(pairing.entrants, lost)
     if pairing.result is not None:
-        reach[_advancing(pairing)] = won
+        reach[winner_of(pairing)] = won
     return reach
 
 

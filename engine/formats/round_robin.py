@@ -7,10 +7,7 @@ an odd number of entrants the highest number is the bye. Keys: ``RR/R2/M1``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import ClassVar
-
-import msgspec
 
 from engine.errors import FormatError
 from engine.formats.base import (
@@ -22,10 +19,10 @@ from engine.formats.base import (
     SeededEntrant,
     StageView,
 )
+from engine.formats.berger import cycle_rounds, plan_line, read_numbers
 from engine.formats.options import FormatOption
 from engine.formats.results import (
     absent_result,
-    bye_result,
     check_entrants,
     collect_meetings,
     outcome_result,
@@ -84,7 +81,7 @@ class RoundRobin(Format):
 
     def round_count(self, entrants: int, options: RoundRobinOptions) -> int:
         """A cycle has n - 1 rounds, n if n is odd."""
-        return (entrants - 1 + entrants % 2) * options.cycles
+        return cycle_rounds(entrants) * options.cycles
 
     def match_count(self, entrants: int, options: RoundRobinOptions) -> int:
         """One for each two entrants, n(n - 1)/2 a cycle."""
@@ -98,15 +95,11 @@ class RoundRobin(Format):
         """
         if not view.rounds and len(view.active) < 2:
             return None
-        numbers = _numbers(view)
         index = len(view.rounds) + 1
-        if index > self.round_count(len(numbers), view.options):
-            return None
-        per_cycle = len(numbers) - 1 + len(numbers) % 2
-        line = berger_round(len(numbers), (index - 1) % per_cycle)
-        if index > per_cycle:
-            line = [(second, first) for first, second in line]
-        return Round(index=index, pairings=_plan_round(view, index, line, numbers))
+        pairings = plan_line(
+            view, _numbers(view), index, view.options.cycles, prefix=f"RR/R{index}"
+        )
+        return Round(index=index, pairings=pairings) if pairings else None
 
     def decide(
         self,
@@ -132,51 +125,8 @@ class RoundRobin(Format):
         )
 
 
-def berger_round(entrants: int, index: int) -> list[tuple[int, int]]:
-    """Round `index` (from 0) of the Berger table, as pairs of numbers 1 … n, the first named first.
-
-    An odd number is made even by one more, whose opponent has the bye.
-    """
-    n = entrants + entrants % 2
-    x = index * n // 2 % (n - 1)
-    pairs = [(x + 1, n) if index % 2 == 0 else (n, x + 1)]
-    pairs += [((x + k) % (n - 1) + 1, (x - k) % (n - 1) + 1) for k in range(1, n // 2)]
-    return pairs
-
-
 def _numbers(view: StageView) -> list[int]:
     """The entrants by their numbers in the table: by seed, once a round is published as it has them."""
     if not view.rounds:
         return [entrant.id for entrant in view.active]
-    pairings = sorted(view.rounds[0].pairings, key=lambda pairing: pairing.slot)
-    count = sum(len(pairing.entrants) for pairing in pairings)
-    line = _with_byes_last(berger_round(count, 0), count)
-    entrant_of = {
-        number: entrant
-        for pair, pairing in zip(line, pairings, strict=True)
-        for number, entrant in zip(pair, pairing.entrants, strict=True)
-    }
-    return [entrant_of[number] for number in sorted(entrant_of)]
-
-
-def _with_byes_last(line: Sequence[tuple[int, int]], count: int) -> list[tuple[int, ...]]:
-    """A line without the number that nobody has; the bye comes last."""
-    real = [tuple(number for number in pair if number <= count) for pair in line]
-    return sorted(real, key=lambda pair: len(pair) == 1)
-
-
-def _plan_round(
-    view: StageView, index: int, line: Sequence[tuple[int, int]], numbers: Sequence[int]
-) -> tuple[Pairing, ...]:
-    return tuple(
-        _plan(view, f"RR/R{index}/M{slot}", slot, tuple(numbers[number - 1] for number in pair))
-        for slot, pair in enumerate(_with_byes_last(line, len(numbers)), start=1)
-    )
-
-
-def _plan(view: StageView, key: str, slot: int, entrants: tuple[int, ...]) -> Pairing:
-    pairing = Pairing(key=key, slot=slot, entrants=entrants)
-    if len(entrants) == 1:
-        result = bye_result(Fraction(0), advances=False)
-        return msgspec.structs.replace(pairing, is_bye=True, result=result)
-    return msgspec.structs.replace(pairing, result=absent_result(view, pairing))
+    return read_numbers(sorted(view.rounds[0].pairings, key=lambda pairing: pairing.slot))

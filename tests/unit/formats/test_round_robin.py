@@ -10,7 +10,7 @@ import pytest
 
 from engine.errors import FormatError
 from engine.formats import DecidedBy, forfeit_outcome, get_format
-from engine.formats.round_robin import berger_round
+from engine.formats.berger import berger_round
 from tests.unit.formats.stages import (
     better_seed_wins,
     leave,
