@@ -47,7 +47,7 @@ class _Channel(socket.socket):
 
     def send(self, packet: bytes, flags: int = 0) -> int:
         size = super().send(packet, flags)
-        heard = self._theirs.recv(1 << 20)
+        heard = self._theirs.recv(wire.REQUEST_BYTES)
         self._puppet.heard.append(heard)
         for answer in self._puppet.script(self._puppet, heard):
             self._theirs.send(answer, socket.MSG_DONTWAIT)
