@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.errors import InfrastructureError, SandboxUnavailableError
-from engine.sandbox import policy
+from engine.sandbox import numeric, policy
 from engine.sandbox.memory import shown_files, wheel_in_memory
 from engine.sandbox.runtime import (
     BOT_FOLDER,
@@ -32,6 +32,10 @@ from engine.sandbox.runtime import (
 from engine.wire import Walls
 
 _UCRED = struct.Struct("3i")
+ENVIRONMENT = {"PYTHONHASHSEED": "0", **numeric.ENVIRONMENT}
+"""All that a bot's process finds in its environment, beside what its shell and its C library add."""
+LOAD_NUMPY = "from engine.sandbox.numeric import load; load(); "
+"""What a program begins with whose process is to have numpy."""
 _NAME = "arena-bot"
 _UNPACKED_WHEEL = re.compile(r"[0-9a-f]{64}")
 _TRY_SECONDS = 60.0
@@ -85,6 +89,7 @@ class BubblewrapLauncher:
         """As `Launcher.launch` says."""
         path = Path(folder).absolute()
         outside = wheel_in_memory(path) if is_unpacked_wheel(path) else path
+        has_numpy = uses_numpy(path)
         with contextlib.ExitStack() as kept, contextlib.ExitStack() as passed_on:
             ours, theirs = open_channel(kept, passed_on)
             log_fd, traceback_fd = open_log("log", kept), open_log("traceback", kept)
@@ -93,18 +98,24 @@ class BubblewrapLauncher:
                 find_bubblewrap(),
                 engine_fd,
                 (str(outside), BOT_FOLDER),
-                f"from engine.sandbox.bot_host import live; "
+                f"{LOAD_NUMPY if has_numpy else ''}from engine.sandbox.bot_host import live; "
                 f"live({theirs.fileno()}, {log_fd}, {traceback_fd})",
             )
             process = spawn(command, log_fd, (theirs.fileno(), log_fd, traceback_fd, engine_fd))
             kept.pop_all()
-        walls = policy.walls((*readable_inside(), BOT_FOLDER))
+        walls = policy.walls((*readable_inside(), BOT_FOLDER), has_numpy=has_numpy)
         return Launched(Bubblewrap(process), ours, log_fd, traceback_fd, BOT_FOLDER, walls)
 
 
 def is_unpacked_wheel(folder: Path) -> bool:
     """Whether it is one by its name, a hash: an author's own project is none."""
     return _UNPACKED_WHEEL.fullmatch(folder.name) is not None
+
+
+def uses_numpy(folder: Path) -> bool:
+    """Whether that bot is to find numpy loaded."""
+    is_settled = is_unpacked_wheel(folder) and folder.is_dir()
+    return (numeric.wheel_names_numpy if is_settled else numeric.names_numpy)(folder)
 
 
 def open_channel(
@@ -198,13 +209,18 @@ def bubblewrap_command(
         bubblewrap,
         "--unshare-all", "--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534",
         "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--as-pid-1",
-        "--clearenv", "--setenv", "PYTHONHASHSEED", "0", "--hostname", "bot",
+        "--clearenv", *_environment_options(), "--hostname", "bot",
         *_mounts(runtime),
         "--perms", "0444", "--ro-bind-data", str(engine_fd), ENGINE_ARCHIVE,
         "--ro-bind", *shown,
         "--remount-ro", "/", "--chdir", "/",
         "--", *interpreter_command(runtime.import_path, program),
     ]  # fmt: skip
+
+
+def _environment_options() -> Iterator[str]:
+    for name, value in ENVIRONMENT.items():
+        yield from ("--setenv", name, value)
 
 
 def readable_inside() -> tuple[str, ...]:
@@ -247,7 +263,7 @@ def spawn(command: list[str], log_fd: int, inherited: tuple[int, ...]) -> subpro
             stderr=log_fd,
             pass_fds=inherited,
             cwd="/",
-            env={"PYTHONHASHSEED": "0"},
+            env=ENVIRONMENT,
             start_new_session=True,  # a Ctrl-C in the terminal is for the referee alone
         )
     except OSError as error:
@@ -381,7 +397,7 @@ def _try_bubblewrap(bubblewrap: str) -> str | None:
 
 
 __all__ = [
-    "Bubblewrap", "BubblewrapLauncher", "Launched", "Launcher", "Process",
+    "LOAD_NUMPY", "Bubblewrap", "BubblewrapLauncher", "Launched", "Launcher", "Process",
     "bubblewrap_command", "find_bubblewrap", "interpreter_command", "is_unpacked_wheel", "open_channel", "open_engine",
-    "open_log", "parent_of", "readable_inside", "receive_hello", "spawn", "sweep_orphans",
+    "open_log", "parent_of", "readable_inside", "receive_hello", "spawn", "sweep_orphans", "uses_numpy",
 ]  # fmt: skip

@@ -23,12 +23,13 @@ from functools import cache
 from pathlib import Path
 
 from engine.errors import InfrastructureError
+from engine.sandbox import numeric
 from engine.sandbox.runtime import Runtime, find_runtime
 
 PLACES = ("/dev/shm", f"/run/user/{os.getuid() if sys.platform != 'win32' else 0}", "/run", "/tmp")  # noqa: S108 - looked at, and used only if they are tmpfs
 """Where a file system in memory is looked for, after the folder that ``ARENA_MEMORY`` names."""
-LEAST_BYTES = 160 * 1024 * 1024
-"""A smaller one is of no use: the interpreter and its library take about 50 MiB."""
+LEAST_BYTES = 256 * 1024 * 1024
+"""A smaller one is of no use: the interpreter, its library and numpy take about 130 MiB."""
 WHEELS_BYTES = 256 * 1024 * 1024
 """Unpacked wheels that one process keeps in memory; at most a quarter of what there is."""
 _KEPT_WHEELS = 16
@@ -168,11 +169,11 @@ def _shared_libraries(runtime: Runtime) -> list[Path]:
     names = sorted({path.name.partition(".")[0] for path in _files_below(dynload)})
     path = [*runtime.import_path[2:], *runtime.package_folders]
     program = f"import sys; sys.path[:] = {path!r}" + _LIST_LIBRARIES.format(
-        names=[*names, "msgspec"]
+        names=[*names, "msgspec", *numeric.MODULES]
     )
     done = subprocess.run(
         [runtime.interpreter, "-s", "-P", "-S", "-B", "-c", program],
-        check=True, capture_output=True, text=True, env={"PYTHONHASHSEED": "0"}, stdin=subprocess.DEVNULL,
+        check=True, capture_output=True, text=True, env=numeric.ENVIRONMENT, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     files = {Path(line) for line in done.stdout.splitlines()}
     beside = {*(file.parent for file in files), *map(Path, ("/usr/lib64", "/lib64", "/usr/lib"))}

@@ -22,7 +22,9 @@ Level = Literal["bubblewrap", "landlock"]
 """What walls hold: namespaces and all others, or all others."""
 
 MEMORY_BYTES = 256 * 1024 * 1024
-"""Address space of a bot's process, the interpreter (about 40 MiB) included."""
+"""Address space of a bot's process, the interpreter (about 28 MiB) included."""
+NUMPY_BYTES = 120 * 1024 * 1024
+"""What a process that has numpy loaded may have more: its libraries and the room that they calculate in."""
 STACK_BYTES = 8 * 1024 * 1024
 """Stack of a bot's process, whatever the machine's default is."""
 OPEN_FILES = 32
@@ -81,13 +83,17 @@ MADVISE_ADVICE = (mmap.MADV_DONTNEED, mmap.MADV_FREE, mmap.MADV_HUGEPAGE, mmap.M
 IOCTL_REQUESTS = (termios.TCGETS, termios.FIOCLEX, termios.FIONCLEX, termios.TIOCGWINSZ)
 
 
-def walls(readable: tuple[str, ...]) -> Walls:
-    """What a child gets that may read these files and folders.
+def walls(readable: tuple[str, ...], *, has_numpy: bool = False) -> Walls:
+    """What a child gets that may read these files and folders; and whether numpy is loaded in it.
 
     Raises OSError where seccompy does not know this processor.
     """
+    memory = {"RLIMIT_AS": MEMORY_BYTES + NUMPY_BYTES} if has_numpy else {}
     return Walls(
-        seccomp=compile_filter(), rlimits=RLIMITS, landlock_abi=landlock_abi(), readable=readable
+        seccomp=compile_filter(),
+        rlimits=RLIMITS | memory,
+        landlock_abi=landlock_abi(),
+        readable=readable,
     )
 
 

@@ -237,13 +237,13 @@ def _notes_on_landlock() -> tuple[str, ...]:
 
 
 def _notes_on_memory() -> tuple[str, ...]:
-    from engine.sandbox.memory import memory_folder
+    from engine.sandbox.memory import LEAST_BYTES, memory_folder
 
     if memory_folder() is not None:
         return ()
     note = (
         "bots see files on a disk, whose caches one can leave marks in for another to find: have a tmpfs of "
-        "160 MB or more without noexec, and name it by ARENA_MEMORY (see docs/sandbox.md)"
+        f"{LEAST_BYTES >> 20} MiB or more without noexec, and name it by ARENA_MEMORY (see docs/sandbox.md)"
     )
     return (note,)
 

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from engine.errors import SandboxUnavailableError
+from engine.wheels import PROVIDED_PACKAGES
 
 CODE_FOLDER = "/arena"
 """Where the packages that a bot may use appear to it."""
@@ -30,11 +31,9 @@ WHEELS_FOLDER = "/wheels"
 
 ENGINE_PARTS = (
     "__init__.py", "errors.py", "tiles.py", "shuffle.py", "outcome.py", "games", "sdk", "wire.py",
-    "sandbox/__init__.py", "sandbox/bot_host.py", "sandbox/landlock.py", "sandbox/zygote.py",
+    "sandbox/__init__.py", "sandbox/bot_host.py", "sandbox/landlock.py", "sandbox/numeric.py", "sandbox/zygote.py",
 )  # fmt: skip
 """The parts of the engine that a bot's process imports; none of them knows a secret."""
-PACKAGES = ("pluggy", "msgspec")
-"""The packages that bots may use beside the standard library and the SDK."""
 
 _LIBRARY_FOLDERS = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
 
@@ -165,10 +164,17 @@ def _compile(path: Path, name: str) -> bytes:
 
 
 def _packages() -> list[tuple[str, str]]:
+    """The provided packages, each with the shared libraries that its wheel lays beside it."""
     shown = []
-    for name in PACKAGES:
+    for name in PROVIDED_PACKAGES:
         spec = importlib.util.find_spec(name)
         if spec is None or not spec.submodule_search_locations:
             raise SandboxUnavailableError([f"the package {name} cannot be found"])
-        shown.append((spec.submodule_search_locations[0], f"{CODE_FOLDER}/{name}"))
+        folder = Path(spec.submodule_search_locations[0])
+        libraries = folder.with_name(f"{name}.libs")
+        shown += [
+            (str(path), f"{CODE_FOLDER}/{path.name}")
+            for path in (folder, libraries)
+            if path.is_dir()
+        ]
     return shown

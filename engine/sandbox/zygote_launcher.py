@@ -25,6 +25,7 @@ from engine import wire
 from engine.errors import InfrastructureError
 from engine.sandbox import policy
 from engine.sandbox.launcher import (
+    LOAD_NUMPY,
     Bubblewrap,
     Launched,
     bubblewrap_command,
@@ -37,6 +38,7 @@ from engine.sandbox.launcher import (
     readable_inside,
     receive_hello,
     spawn,
+    uses_numpy,
 )
 from engine.sandbox.memory import wheel_in_memory
 from engine.sandbox.policy import Level
@@ -64,7 +66,8 @@ class ZygoteLauncher:
             log_fd, traceback_fd = open_log("log", kept), open_log("traceback", kept)
             fork = zygote.fork(theirs.fileno(), log_fd, traceback_fd)
             kept.pop_all()
-        walls = policy.walls((*_readable(self._level), room.folder))
+        readable = (*_readable(self._level), room.folder)
+        walls = policy.walls(readable, has_numpy=room.has_numpy)
         return Launched(fork, ours, log_fd, traceback_fd, room.folder, walls)
 
     def close(self) -> None:
@@ -108,7 +111,7 @@ def shared_launcher(level: Level) -> ZygoteLauncher:
     return launcher
 
 
-_Place = tuple[str, int, int]
+_Place = tuple[str, int, int, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +119,20 @@ class _Room:
     """What of the machine's folders a zygote sees for a bot."""
 
     place: _Place
-    """Path, device and inode outside: a folder that was made anew is another."""
+    """Path, device and inode outside: a folder that was made anew is another. And whether it has numpy."""
     shown_as: str
     folder: str
     """The bot's own folder as it sees it."""
 
+    @property
+    def has_numpy(self) -> bool:
+        """Whether the zygote has numpy loaded: it takes longer to start, and its forks more memory."""
+        return self.place[3]
+
 
 def _room_of(folder: str, level: Level) -> _Room:
     path = Path(folder).absolute()
-    is_wheel = is_unpacked_wheel(path)
+    is_wheel, has_numpy = is_unpacked_wheel(path), uses_numpy(path)
     if is_wheel and level == "bubblewrap":
         path = wheel_in_memory(path)
     outside = path.parent if is_wheel else path
@@ -132,7 +140,7 @@ def _room_of(folder: str, level: Level) -> _Room:
         found = outside.stat()
     except OSError as error:
         raise InfrastructureError(f"the bot's folder cannot be found: {error}") from error
-    place = (str(outside), found.st_dev, found.st_ino)
+    place = (str(outside), found.st_dev, found.st_ino, has_numpy)
     if level == "landlock":
         return _Room(place, str(outside), str(path))
     if is_wheel:
@@ -182,7 +190,7 @@ def _start(room: _Room, level: Level) -> _Started:
         if level == "landlock":
             import_path = import_path[2:]
         program = (
-            "from engine.sandbox.zygote import main; "
+            f"{LOAD_NUMPY if room.has_numpy else ''}from engine.sandbox.zygote import main; "
             f"main({theirs.fileno()}, {level!r}, {list(import_path)!r})"
         )
         inherited = (theirs.fileno(), log_fd, engine_fd)

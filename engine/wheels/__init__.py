@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from engine.wheels.metadata import (
     PROVIDED,
+    PROVIDED_PACKAGES,
     RESERVED_NAMES,
     WheelInfo,
     provided_versions,
@@ -22,6 +23,6 @@ from engine.wheels.packing import LEFT_OUT, pack_module, pack_project
 from engine.wheels.unpacking import source_of, unpack_wheel, wheel_source
 
 __all__ = [
-    "LEFT_OUT", "PROVIDED", "RESERVED_NAMES", "WheelInfo", "pack_module", "pack_project", "provided_versions",
+    "LEFT_OUT", "PROVIDED", "PROVIDED_PACKAGES", "RESERVED_NAMES", "WheelInfo", "pack_module", "pack_project", "provided_versions",
     "read_wheel", "requirement_reasons", "source_of", "unpack_wheel", "wheel_source",
 ]  # fmt: skip

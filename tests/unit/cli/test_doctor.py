@@ -48,7 +48,7 @@ def test_limits_of_a_bot_are_told(arena, found):
     answer = json.loads(arena("doctor", "--json").out)
     assert answer["level"] == "landlock"
     assert answer["python"] == platform.python_version()
-    assert set(answer["packages"]) == {"domino-arena", "pluggy", "msgspec"}
+    assert set(answer["packages"]) == {"domino-arena", "pluggy", "msgspec", "numpy"}
     assert answer["memory_bytes"] == 256 * 2**20
     assert [control["name"] for control in answer["time_controls"]] == ["fast", "standard", "long"]
     assert 25 <= answer["budget_percent"] <= 400
