@@ -29,7 +29,7 @@ from engine.agents import (
     in_process_factory,
     never,
 )
-from engine.errors import RulesetError, WheelError
+from engine.errors import InfrastructureError, RulesetError, WheelError
 from engine.games import GAMES
 from engine.games.base import Game, Option
 from engine.outcome import Fault, Termination
@@ -44,6 +44,7 @@ from engine.record import (
     make_spec,
 )
 from engine.referee import PlayedMatch, play_match
+from engine.runner import repeat_if_void, unheard
 from engine.sdk import GameInfo
 from engine.sdk.timecontrol import TimeControl
 from engine.shuffle import local_prk
@@ -90,6 +91,7 @@ def check_wheel(
     trusted: bool = False,
     keep_alive: Callable[[], None] = never,
     progress: Callable[[int, int], None] | None = None,
+    tell_void: Callable[[str], None] = unheard,
     seconds: float = CHECK_SECONDS,
 ) -> CheckReport:
     """As `check_bot`, for whatever bytes were uploaded; `cache` is where wheels are unpacked."""
@@ -103,6 +105,7 @@ def check_wheel(
         trusted=trusted,
         keep_alive=keep_alive,
         progress=progress,
+        tell_void=tell_void,
         seconds=seconds,
     )
 
@@ -114,24 +117,34 @@ def check_bot(
     trusted: bool = False,
     keep_alive: Callable[[], None] = never,
     progress: Callable[[int, int], None] | None = None,
+    tell_void: Callable[[str], None] = unheard,
     seconds: float = CHECK_SECONDS,
 ) -> CheckReport:
     """Play a bot in the sandbox (`trusted`: in this process) and say whether it may enter tournaments.
 
     `progress` is told how many trials are done, and of how many. `seconds` bounds the real time of the
-    whole. Raises SandboxUnavailableError where no bot can be held, and InfrastructureError for our own
-    failure: both say nothing of the bot.
+    whole. A trial that is void by our own failure is played again, which `tell_void` is told in a line; its time
+    is not counted. Raises SandboxUnavailableError where no bot can be held, and InfrastructureError for our own
+    failure that does not pass, or if `keep_alive` does: both say nothing of the bot.
     """
     if factory is not None or trusted:
-        return _Check(source, factory or in_process_factory, keep_alive, progress, seconds).run()
+        factory = factory or in_process_factory
+        return _Check(source, factory, keep_alive, progress, tell_void, seconds).run()
     # Here, since a machine that cannot sandbox (it may lack even the modules) can check trusted bots.
     from engine.sandbox.agent import sandbox_factory
     from engine.sandbox.core import one_core
     from engine.sandbox.speed import budget_percent
 
     with one_core():
-        check = _Check(source, sandbox_factory(), keep_alive, progress, seconds, budget_percent())
-        return check.run()
+        return _Check(
+            source,
+            sandbox_factory(),
+            keep_alive,
+            progress,
+            tell_void,
+            seconds,
+            budget_percent(),
+        ).run()
 
 
 class _OutOfTimeError(Exception):
@@ -235,9 +248,13 @@ class _Check:
         factory: AgentFactory,
         keep_alive: Callable[[], None],
         progress: Callable[[int, int], None] | None,
+        tell_void: Callable[[str], None],
         seconds: float,
         budget_percent: int = 100,
     ) -> None:
+        self._tell_void = tell_void
+        self._end: InfrastructureError | None = None
+        """What ended the whole check, and so no trial's own failure."""
         self._budget_percent = budget_percent
         self._source = source
         self._factory = factory
@@ -307,8 +324,11 @@ class _Check:
         """Whether the bot plays this without fault; False also if it declines or enough is known."""
         if self._is_hopeless or len(self._reasons) >= _MOST_FAULTS:
             return False
-        self._starts = []
-        match = self._play(trial)
+        match = repeat_if_void(
+            lambda: self._play(trial),
+            self._tell_void,
+            is_void=lambda error: error is not self._end,
+        )
         self._done += 1
         if self._progress is not None:
             self._progress(self._done, self._planned)
@@ -328,12 +348,26 @@ class _Check:
             for place in range(trial.entrants)
         ]
         spec = trial.spec(self._source.bot)
-        return play_match(
-            spec, sources, self._make_agent, self._keep_alive, budget_percent=self._budget_percent
-        )
+        self._starts = []
+        began = time.monotonic()
+        try:
+            return play_match(
+                spec,
+                sources,
+                self._make_agent,
+                self._keep_alive,
+                budget_percent=self._budget_percent,
+            )
+        except InfrastructureError:
+            self._deadline += time.monotonic() - began  # our failure takes none of the bot's time
+            raise
 
     def _keep_alive(self) -> None:
-        self._keep_lease()
+        try:
+            self._keep_lease()
+        except InfrastructureError as error:
+            self._end = error
+            raise
         if time.monotonic() > self._deadline:
             raise _OutOfTimeError
 

@@ -14,6 +14,7 @@
     ├── RecordError                a match record that is not true (carries the place)
     ├── SandboxUnavailableError    this machine cannot hold a bot (carries what is missing)
     └── InfrastructureError        our own failure: the match is void and is played again
+        └── StarvedError           this machine was too busy to let a bot run
 
 What a *bot* does wrong during a match is no error but a value: `engine.agents.Failure`.
 """
@@ -100,6 +101,10 @@ class SandboxUnavailableError(ArenaError):
 
 class InfrastructureError(ArenaError):
     """Our own failure (a lost lease, a sandbox that did not start): no result, the match is played again."""
+
+
+class StarvedError(InfrastructureError):
+    """A bot gave no answer in real time, since this machine did not let it run: nobody's fault at the table."""
 
 
 def _quote(text: str, longest: int) -> str:

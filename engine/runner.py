@@ -3,10 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from engine.agents import BotSource, in_process_factory, never
+from engine.errors import InfrastructureError
 from engine.record import MatchSpec
 from engine.referee import PlayedMatch, play_match, unseen
+
+MOST_ATTEMPTS = 5
+"""So often a play that is void is tried in all, before it is told as a failure."""
+
+T = TypeVar("T")
+
+
+def unheard(_line: str) -> None:
+    """A `tell` that nobody hears."""
+
+
+def repeat_if_void(
+    play: Callable[[], T],
+    tell: Callable[[str], None] = unheard,
+    *,
+    is_void: Callable[[InfrastructureError], bool] = lambda _error: True,
+) -> T:
+    """What `play` returns; an attempt that is void by our own failure is made again.
+
+    `tell` gets a line for each void one. Raises InfrastructureError if the last of `MOST_ATTEMPTS` is void too,
+    or as soon as an error is none that makes an attempt void.
+    """
+    for attempt in range(1, MOST_ATTEMPTS):
+        try:
+            return play()
+        except InfrastructureError as error:
+            if not is_void(error):
+                raise
+            tell(f"attempt {attempt} of {MOST_ATTEMPTS} is void and made again: {error}")
+    return play()
 
 
 def run_match(

@@ -38,7 +38,7 @@ def _check(bot: Path, data: bytes, *, trusted: bool, quiet: bool) -> CheckReport
         progress(f"checking {bot}", None, quiet=quiet) as show,
     ):
         try:
-            return check_wheel(data, Path(folder), trusted=trusted, progress=show)
+            return check_wheel(data, Path(folder), trusted=trusted, progress=show, tell_void=note)
         except SandboxUnavailableError as error:
             hint = "your own bot can be checked without one: add --trusted"
             raise SandboxUnavailableError((*error.reasons, hint)) from error

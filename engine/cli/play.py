@@ -39,7 +39,7 @@ from engine.record import (
     make_spec,
 )
 from engine.referee import PlayedMatch
-from engine.runner import run_match
+from engine.runner import repeat_if_void, run_match
 from engine.sdk.timecontrol import TimeControl
 from engine.sdk.timecontrol import time_control as find_time_control
 from engine.shuffle import local_prk
@@ -163,7 +163,9 @@ def play_locally(
             given=() if known is None else known.given,
         )
         try:
-            played = run_match(spec, sources, trusted=trusted, progress=show)
+            played = repeat_if_void(
+                lambda: run_match(spec, sources, trusted=trusted, progress=show), note
+            )
         except SandboxUnavailableError as error:
             hint = "bots that you trust can play without one: add --trusted"
             raise SandboxUnavailableError((*error.reasons, hint)) from error

@@ -265,23 +265,25 @@ class SandboxAgent:
         """The next packet, empty at the channel's end; None when a clock has run out.
 
         One thread cannot use more CPU time than passes, so nothing need be looked at before the rest of
-        the CPU budget could be used up. Raises InfrastructureError if real time ran out because the
-        machine did not let it run.
+        the CPU budget could be used up. Of real time only what we waited for a packet is charged, never longer
+        than we meant to: if this process was stopped or did not get to run, that is not the bot's. Raises
+        StarvedError if real time ran out because the machine did not let the bot run.
         """
         wall_left = limits.wall_ms / 1000
-        deadline = time.monotonic() + wall_left
         cpu_left = limits.cpu_us / 1e6
         slice_seconds = min(_SLICE_SECONDS, wall_left / _LEAST_SLICES)
         starvation = None
         while cpu_left > 0 and wall_left > 0:
-            packet = bot.receive(min(cpu_left + _CLOCK_GRACE_SECONDS, wall_left, slice_seconds))
+            patience = min(cpu_left + _CLOCK_GRACE_SECONDS, wall_left, slice_seconds)
+            began = time.monotonic()
+            packet = bot.receive(patience)
             if packet is not None:
                 return packet
+            wall_left -= min(time.monotonic() - began, patience)
             starvation = starvation or Starvation()
             starvation.look(bot.schedule())
             self._keep_alive()
             cpu_left = (before_us + limits.cpu_us - bot.cpu_us()) / 1e6
-            wall_left = deadline - time.monotonic()
         if starvation is not None and wall_left <= 0 < cpu_left:
             starvation.check(limits.wall_ms)
         return None

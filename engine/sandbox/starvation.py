@@ -2,7 +2,8 @@
 
 Real time has a cap against bots that sleep. On a machine that is far too busy an honest bot could meet it
 too; then the attempt is void, and the match is played again. Linux counts for every process how long it
-was ready to run and had to wait (``man 5 proc``, schedstat).
+was ready to run and had to wait (``man 5 proc``, schedstat). A bot has no disk and no device, so one that
+the kernel lets wait for those (state ``D``) waits for memory that was taken from it: the machine again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from engine.errors import InfrastructureError
+from engine.errors import StarvedError
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +27,8 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds in which it was ready to run and did not; the wait that goes on now is not counted yet."""
     is_ready: bool
     """Whether it is running or waits to run, rather than sleeping."""
+    lacks_memory: bool = False
+    """Whether it waits until its memory is there again."""
 
 
 def read_schedule(pid: int) -> Schedule | None:
@@ -37,42 +40,48 @@ def read_schedule(pid: int) -> Schedule | None:
     except OSError:
         return None
     return Schedule(
-        at=time.monotonic(), ran=int(ran) / 1e9, waited=int(waited) / 1e9, is_ready=state == "R"
+        at=time.monotonic(),
+        ran=int(ran) / 1e9,
+        waited=int(waited) / 1e9,
+        is_ready=state == "R",
+        lacks_memory=state == "D",
     )
+
+
+_LONGEST_GAP = 2.0
+"""Looks lie a second apart. What lies longer between two of them was time in which we did not run either."""
 
 
 class Starvation:
     """Adds up, from looks at a process that lets us wait, how long it could not run."""
 
     def __init__(self) -> None:
-        self._first: Schedule | None = None
         self._last: Schedule | None = None
+        self._watched = 0.0
         self._waited = 0.0
 
     def look(self, now: Schedule | None) -> None:
         """Take in how it fares now."""
         if now is None:
             return
-        if self._last is None:
-            self._first = now
-        else:
+        if self._last is not None:
+            self._watched += min(now.at - self._last.at, _LONGEST_GAP)
             self._waited += _waited_between(self._last, now)
         self._last = now
 
     def check(self, wall_ms: int) -> None:
-        """Raises InfrastructureError if, for at least half of the time watched, it had to wait to run."""
-        if self._first is None or self._last is None:
-            return
-        watched = self._last.at - self._first.at
-        if watched > 0 and self._waited >= watched / 2:
-            raise InfrastructureError(
-                f"this machine is too busy: in {watched:.1f} of {wall_ms / 1000:g} seconds a bot that was "
-                f"ready to run had to wait for {self._waited:.1f}"
+        """Raises StarvedError if, for at least half of the time watched, it had to wait to run."""
+        if self._watched > 0 and self._waited >= self._watched / 2:
+            raise StarvedError(
+                f"this machine is too busy: in {self._watched:.1f} of {wall_ms / 1000:g} seconds a bot that "
+                f"was ready to run had to wait for {self._waited:.1f}"
             )
 
 
 def _waited_between(last: Schedule, now: Schedule) -> float:
-    """What was counted; or, if it has not got to run at all, so that nothing was counted yet, all of it."""
+    """What was counted; or all of it, if it waits for its memory, or has not got to run, so that nothing was counted yet."""
+    if last.lacks_memory and now.lacks_memory:
+        return now.at - last.at
     counted = now.waited - last.waited
     if counted > 0:
         return counted

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from engine.agents import Failure, Limits
-from engine.errors import InfrastructureError
+from engine.agents import BotSource, Failure, Limits, Reply
+from engine.cli.app import make_app
+from engine.cli.exits import ExitCode
+from engine.errors import StarvedError
 from engine.outcome import Termination
 from engine.record import BoardsContest
-from engine.runner import run_match
+from engine.runner import MOST_ATTEMPTS, run_match
 from engine.sandbox import core, launcher, speed
+from engine.sandbox.agent import SandboxAgent
 from engine.sandbox.core import one_core
 from engine.sandbox.starvation import Schedule, Starvation, read_schedule
-from tests.hostile.stage import GENEROUS, first_question, game_info, make_agent, source_in
-from tests.integration.test_sandbox_match import house_bots, spec_of
+from engine.wheels import pack_module
+from tests.hostile.stage import GENEROUS, HERE, first_question, game_info, make_agent, source_in
+from tests.integration.test_sandbox_match import BOTS, house_bots, spec_of
 
 SHORT = Limits(cpu_us=1_000_000, wall_ms=2000)
 
@@ -56,8 +63,25 @@ def test_bot_that_could_have_run_is_not_excused(rows):
     ],
 )
 def test_bot_that_could_not_run_makes_the_attempt_void(rows):
-    with pytest.raises(InfrastructureError, match="this machine is too busy"):
+    with pytest.raises(StarvedError, match="this machine is too busy"):
         looks(*rows).check(5000)
+
+
+def test_time_in_which_nobody_looked_says_nothing_against_the_bot():
+    starvation = looks(*[(0.1 * n, 0.9 * n, True) for n in range(4)])
+    starvation.look(Schedule(at=100, ran=0.4, waited=3.6, is_ready=True))
+    with pytest.raises(StarvedError):
+        starvation.check(5000)
+
+
+def test_bot_that_waits_for_memory_that_was_taken_from_it_is_starved():
+    starvation = Starvation()
+    for second in range(5):
+        starvation.look(
+            Schedule(at=second, ran=0.1 * second, waited=0, is_ready=False, lacks_memory=True)
+        )
+    with pytest.raises(StarvedError):
+        starvation.check(5000)
 
 
 def test_what_the_kernel_does_not_tell_excuses_nobody():
@@ -113,7 +137,7 @@ def ask_on_a_busy_core(tmp_path):
 
 @pytest.mark.sandbox
 def test_bot_that_is_crowded_out_makes_the_attempt_void(ask_on_a_busy_core):
-    with pytest.raises(InfrastructureError, match="this machine is too busy"):
+    with pytest.raises(StarvedError, match="this machine is too busy"):
         ask_on_a_busy_core("spin", is_crowded_out=True)
 
 
@@ -122,6 +146,78 @@ def test_bot_that_sleeps_on_a_busy_core_is_not_excused(ask_on_a_busy_core):
     answer = ask_on_a_busy_core("sleep", is_crowded_out=False)
     assert isinstance(answer, Failure)
     assert answer.kind is Termination.TIME
+
+
+@pytest.mark.sandbox
+def test_time_in_which_the_referee_did_not_run_is_not_the_bots(tmp_path):
+    """It is away longer than a bot may be, as a worker that was stopped; the answer has come meanwhile."""
+    (tmp_path / "dozes.py").write_text(
+        (HERE / "sleep.py").read_text().replace("time.sleep(3600)", "time.sleep(0.3)")
+    )
+    away = iter(())
+    agent = make_agent(
+        BotSource(bot="dozes", version=None, wheel=None, folder=str(tmp_path), entry_point="dozes"),
+        keep_alive=lambda: time.sleep(next(away, 0)),
+    )
+    question = first_question()
+    try:
+        agent.start()
+        assert isinstance(agent.wait_ready(GENEROUS), int)
+        agent.begin_game(game_info())
+        away = iter([1.5])
+        limits = Limits(cpu_us=1_000_000, wall_ms=1000)
+        answer = agent.ask(question, question.legal, limits, deal=0, turn=0)
+    finally:
+        agent.close()
+    assert isinstance(answer, Reply)
+
+
+@pytest.fixture
+def starve(monkeypatch):
+    """Starves the first so many questions, as if the kernel had shown that the bot could not run."""
+
+    def starve_first(many: int) -> None:
+        left = iter(range(many))
+        ask = SandboxAgent.ask
+
+        def starved(*arguments, **named):
+            if next(left, None) is not None:
+                raise StarvedError("this machine is too busy")
+            return ask(*arguments, **named)
+
+        monkeypatch.setattr(SandboxAgent, "ask", starved)
+
+    return starve_first
+
+
+@pytest.mark.sandbox
+def test_command_plays_a_starved_match_again_and_says_so(starve):
+    arguments = ["play", "greedy", "random", "--game", "podkidnoe", "--boards", "1", "--seed", "x"]
+    undisturbed = CliRunner().invoke(make_app(), [*arguments, "--json"])
+    starve(2)
+    done = CliRunner().invoke(make_app(), [*arguments, "--json"])
+    assert done.exit_code == 0
+    assert "attempt 2 of 5 is void and made again: this machine is too busy" in done.stderr
+    assert json.loads(done.stdout)["digest"] == json.loads(undisturbed.stdout)["digest"]
+
+
+@pytest.mark.sandbox
+def test_command_gives_up_on_a_match_that_is_always_starved(starve):
+    starve(10**6)
+    arguments = ["play", "greedy", "random", "--game", "podkidnoe", "--boards", "1", "--seed", "x"]
+    done = CliRunner().invoke(make_app(), arguments)
+    assert done.exit_code == ExitCode.FAILURE
+    assert done.stderr.count("is void and made again") == MOST_ATTEMPTS - 1
+
+
+@pytest.mark.sandbox
+def test_command_checks_a_bot_again_where_it_was_starved(tmp_path, starve):
+    wheel = tmp_path / "greedy.whl"
+    wheel.write_bytes(pack_module(BOTS / "greedy.py", bot="greedy", version="1.0"))
+    starve(2)
+    done = CliRunner().invoke(make_app(), ["check", str(wheel), "--json"])
+    assert (done.exit_code, json.loads(done.stdout)["verdict"]) == (0, "accepted")
+    assert done.stderr.count("is void and made again") == 2
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="cores are claimed on Linux")

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from engine import checking
-from engine.agents import BotSource, Reply
+from engine.agents import BotSource, InProcessAgent, Reply
 from engine.checking import AcceptedGame, check_bot, check_wheel
-from engine.errors import InfrastructureError, SandboxUnavailableError
+from engine.errors import InfrastructureError, SandboxUnavailableError, StarvedError
 from engine.games import GAMES
 
 EVERYTHING = {
@@ -235,6 +235,56 @@ def test_lost_lease_ends_the_check(tmp_path):
 
     with pytest.raises(InfrastructureError, match="lost"):
         check(bot_in(tmp_path), keep_alive=lose)
+
+
+def be_starved(*_, **__):
+    raise StarvedError("too busy")
+
+
+def starving_factory(*void, starve=be_starved):
+    """Agents of this process, of which those with these numbers are starved when they are asked."""
+    made = iter(range(10**6))
+
+    def make(source, *, game, ruleset, players, **_):
+        agent = InProcessAgent(source, game=game, ruleset=ruleset, players=players)
+        if next(made) in void:
+            agent.ask = starve
+        return agent
+
+    return make
+
+
+def test_starved_trial_is_played_again_and_the_report_is_the_same(tmp_path):
+    source = bot_in(tmp_path, act="print(observation.hand); return observation.legal[-1]")
+    heard, seen = [], []
+    report = check_bot(
+        source,
+        factory=starving_factory(0, 5),
+        tell_void=heard.append,
+        progress=lambda *done: seen.append(done),
+    )
+    assert report == check(source)
+    assert len(heard) == 2
+    assert seen[-1] == (len(seen), len(seen))
+
+
+def test_time_of_a_starved_trial_is_not_the_bots(tmp_path, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(checking.time, "monotonic", lambda: clock[0])
+
+    def starve_for_an_hour(*_, **__):
+        clock[0] += 3600
+        be_starved()
+
+    factory = starving_factory(0, 5, starve=starve_for_an_hour)
+    report = check_bot(bot_in(tmp_path), factory=factory, seconds=60)
+    assert clock[0] == 7200
+    assert report.verdict == "accepted"
+
+
+def test_check_that_is_starved_without_end_says_nothing_of_the_bot(tmp_path):
+    with pytest.raises(StarvedError):
+        check_bot(bot_in(tmp_path), factory=starving_factory(*range(10**4)))
 
 
 def test_machine_that_cannot_hold_bots_says_nothing_of_the_bot(tmp_path, monkeypatch):

@@ -6,10 +6,10 @@ import textwrap
 
 import pytest
 
-from engine.errors import SandboxUnavailableError
+from engine.errors import InfrastructureError, SandboxUnavailableError, StarvedError
 from engine.plugins import BotSource, source_of_plugin
 from engine.record import BoardsContest, GamesContest, encode_record, replay
-from engine.runner import run_match
+from engine.runner import MOST_ATTEMPTS, repeat_if_void, run_match
 from tests.match_fakes import entrant, spec_of
 
 REFERENCE = "random"
@@ -104,3 +104,45 @@ def test_a_bot_fails_the_same_in_the_sandbox_and_here(tmp_path, text, kind):
     assert there.outcome == here.outcome
     assert there.digest == here.digest
     replay(there)
+
+
+def attempts(*results):
+    """A play that comes to these results one after the other."""
+    coming = iter(results)
+
+    def play():
+        result = next(coming)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    return play
+
+
+def test_void_attempt_is_made_again_and_said_aloud():
+    heard = []
+    play = attempts(StarvedError("too busy"), InfrastructureError("zygote died"), "played")
+    assert repeat_if_void(play, heard.append) == "played"
+    assert heard == [
+        f"attempt 1 of {MOST_ATTEMPTS} is void and made again: too busy",
+        f"attempt 2 of {MOST_ATTEMPTS} is void and made again: zygote died",
+    ]
+
+
+def test_attempts_that_are_all_void_end_with_the_last_error():
+    errors = [InfrastructureError(f"no. {number}") for number in range(1, MOST_ATTEMPTS + 1)]
+    heard = []
+    with pytest.raises(InfrastructureError, match=f"no. {MOST_ATTEMPTS}"):
+        repeat_if_void(attempts(*errors, "never reached"), heard.append)
+    assert len(heard) == MOST_ATTEMPTS - 1
+
+
+def test_error_that_makes_no_attempt_void_passes_through():
+    lost = InfrastructureError("the lease is lost")
+    with pytest.raises(InfrastructureError, match="lease"):
+        repeat_if_void(attempts(lost, "never reached"), is_void=lambda error: error is not lost)
+
+
+def test_missing_sandbox_is_tried_once():
+    with pytest.raises(SandboxUnavailableError):
+        repeat_if_void(attempts(SandboxUnavailableError(["no walls"]), "never reached"))

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from engine.agents import AgentLog
-from engine.errors import InfrastructureError, SandboxUnavailableError
+from engine.errors import InfrastructureError, SandboxUnavailableError, StarvedError
 from engine.outcome import Fault, Termination
 from engine.record import compute_digest, decode_record, with_keys
 from engine.referee import PlayedMatch, SeatLog
@@ -209,6 +209,7 @@ def test_same_seeds_give_the_same_match_again(match, plays, caplog):
     "error",
     [
         InfrastructureError("the zygote died"),  # foreseen
+        StarvedError("this machine is too busy"),  # nobody's
         SandboxUnavailableError(["no user namespaces"]),  # the machine's
         MemoryError(),  # ours
         ZeroDivisionError("a bug"),  # not foreseen at all
