@@ -66,6 +66,8 @@ def test_everything_is_measured(monkeypatch):
         "match of four seats",
         "start of a bot to its first move",
         "memory of a bot's process that is its own",
+        "start of a bot with numpy to its first move",
+        "memory of a bot with numpy's process that is its own",
     }
     assert all(row.value > 0 for row in measured.values())
     step = measured["step"]
