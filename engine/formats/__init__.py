@@ -17,12 +17,20 @@ from engine.formats.base import (
     SeededEntrant,
     StageView,
 )
+from engine.formats.double_elimination import DoubleElimination
 from engine.formats.elimination import SingleElimination
 from engine.formats.options import FormatOption
 from engine.formats.results import forfeit_outcome, void_result
 from engine.formats.round_robin import RoundRobin
 
-FORMATS: dict[str, Format] = {known.name: known for known in (SingleElimination(), RoundRobin())}
+FORMATS: dict[str, Format] = {
+    known.name: known
+    for known in (
+        SingleElimination(),
+        DoubleElimination(),
+        RoundRobin(),
+    )
+}
 """Every format by its name."""
 
 
