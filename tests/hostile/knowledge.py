@@ -9,7 +9,8 @@ in making such a pair: it is what the pair is made to compare.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from unittest import mock
@@ -145,6 +146,10 @@ class Question:
     action: int
 
 
+Choice = Callable[[Puppet, wire.Turn[Any]], int | None]
+"""The index of a legal action, or None: then the bot crashes."""
+
+
 class _Reached(Exception):  # noqa: N818 - no error: nothing later is compared
     """The question has been put."""
 
@@ -178,11 +183,8 @@ class Table:
     def _board(self, rng: random.Random) -> Board:
         return self.game.deal(Stream(rng.randbytes(32)), self.ruleset, self.seats)
 
-    def play(self, boards: Sequence[Board], choose) -> tuple[Any, list[Puppet]]:
-        """The record (None if `choose` raised _Reached) and all puppets.
-
-        `choose` gets the puppet's number and a `wire.Turn`, and gives the index of a legal action.
-        """
+    def play(self, boards: Sequence[Board], choose: Choice) -> tuple[Any, list[Puppet]]:
+        """The played match (None if `choose` raised _Reached) and all puppets."""
 
         def script(puppet: Puppet, packet: bytes) -> list[bytes]:
             if len(puppet.heard) <= 2:
@@ -190,7 +192,10 @@ class Table:
             request = self.turns.decode(packet)
             if not isinstance(request, wire.Turn):
                 return []
-            return [wire.encode(wire.Answer(request.turn, choose(puppet, request)))]
+            index = choose(puppet, request)
+            if index is None:
+                return [wire.encode(wire.Crashed(request.turn, "KeyError", False))]
+            return [wire.encode(wire.Answer(request.turn, index))]
 
         launcher = PuppetLauncher(script, self.pid)
         sources = [
@@ -198,6 +203,16 @@ class Table:
             for entrant in self.spec.entrants
             for bot in entrant.bots
         ]
+        with self.given(boards):
+            try:
+                played = referee.play_match(self.spec, sources, sandbox_factory(launcher))
+            except _Reached:
+                played = None
+        return played, launcher.puppets
+
+    @contextmanager
+    def given(self, boards: Sequence[Board]) -> Iterator[None]:
+        """Meanwhile the referee deals these boards."""
         of_key = {
             deal_key(PRK, self.spec.game, TOURNAMENT, MATCH_KEY, number): board
             for number, board in enumerate(boards)
@@ -208,11 +223,7 @@ class Table:
             return board if first is None else msgspec.structs.replace(board, first=first)
 
         with mock.patch.object(referee, "deal_board", deal):
-            try:
-                record = referee.play_match(self.spec, sources, sandbox_factory(launcher)).record
-            except _Reached:
-                record = None
-        return record, launcher.puppets
+            yield
 
     def questions(self, puppets: Sequence[Puppet]) -> list[Question]:
         """Every question that was put."""
@@ -249,17 +260,31 @@ class Table:
     def heard_up_to(
         self, record: Any, boards: Sequence[Board], asked: Question, rng: random.Random
     ) -> list[bytes]:
-        """What is sent on these boards until the question is put, when all is done as in `record`.
+        """What is sent on these boards until the question is put, when all is done as in `record`."""
+        _, puppets = self.play(boards, self._repeat(record, asked, rng, stop=_Reached))
+        return puppets[asked.sitting * self.seats + asked.seat].heard
+
+    def play_and_crash(
+        self, record: Any, boards: Sequence[Board], asked: Question, rng: random.Random
+    ) -> Any:
+        """The match on these boards, all done as in `record`, when who is asked raises instead of answering."""
+        played, _ = self.play(boards, self._repeat(record, asked, rng, stop=None))
+        return played
+
+    def _repeat(self, record: Any, asked: Question, rng: random.Random, *, stop: Any) -> Choice:
+        """Do all as in `record`, up to the question: there raise `stop`, or crash if there is none.
 
         But for earlier sittings of a boards match, of which a later one must know nothing: other play there.
         """
         sittings = _sittings(record)
         target = asked.sitting * self.seats + asked.seat
 
-        def choose(puppet: Puppet, turn: wire.Turn[Any]) -> int:
+        def choose(puppet: Puppet, turn: wire.Turn[Any]) -> int | None:
             sitting = puppet.number // self.seats
             if puppet.number == target and len(puppet.heard) > asked.number:
-                raise _Reached
+                if stop is not None:
+                    raise stop
+                return None
             legal = turn.observation.legal
             if sitting < asked.sitting and isinstance(self.spec.contest, BoardsContest):
                 return rng.randrange(len(legal))
@@ -267,8 +292,7 @@ class Table:
             wanted = deal.actions[turn.action].split(" ", 1)[1]
             return [str(action) for action in legal].index(wanted)
 
-        _, puppets = self.play(boards, choose)
-        return puppets[target].heard
+        return choose
 
 
 def _sittings(record: Any) -> list[list[DealRecord]]:
@@ -282,7 +306,7 @@ def _sittings(record: Any) -> list[list[DealRecord]]:
     ]
 
 
-def choose_kind_first(rng: random.Random):
+def choose_kind_first(rng: random.Random) -> Choice:
     """Any kind of action is as likely as any other: so there are passes, Nel-Os and draws enough."""
 
     def choose(puppet: Puppet, turn: wire.Turn[Any]) -> int:
