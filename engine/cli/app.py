@@ -331,11 +331,12 @@ def make_app() -> typer.Typer:
 
 
 def _make_bench() -> typer.Typer:
-    from engine.cli import bench, bench_sandbox
+    from engine.cli import bench, bench_fairness, bench_sandbox
 
     app = typer.Typer(help="Measure the engine on this machine.", no_args_is_help=True)
     app.command("engine")(bench.command)
     app.command("sandbox")(bench_sandbox.command)
+    app.command("fairness")(bench_fairness.command)
     return app
 
 
