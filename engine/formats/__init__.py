@@ -19,6 +19,7 @@ from engine.formats.base import (
 )
 from engine.formats.double_elimination import DoubleElimination
 from engine.formats.elimination import SingleElimination
+from engine.formats.groups import Groups
 from engine.formats.options import FormatOption
 from engine.formats.results import forfeit_outcome, void_result
 from engine.formats.round_robin import RoundRobin
@@ -29,6 +30,7 @@ FORMATS: dict[str, Format] = {
         SingleElimination(),
         DoubleElimination(),
         RoundRobin(),
+        Groups(),
     )
 }
 """Every format by its name."""

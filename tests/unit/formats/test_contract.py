@@ -203,11 +203,12 @@ def test_next_round_waits_for_the_open_one_or_does_not_depend_on_it(fmt, data):
         ("single_elimination", False),  # who meets next is who won
         ("double_elimination", False),  # and who lost
         ("round_robin", True),  # everyone meets everyone, whatever comes of it
+        ("groups", True),  # everyone of the group does
     ],
 )
 def test_only_a_format_that_needs_no_results_pairs_ahead(name, pairs_ahead):
     fmt = get_format(name)
-    view = start(fmt, 4)
+    view = start(fmt, 8)
     view = publish(view, fmt.next_round(view))
     if pairs_ahead:
         assert fmt.next_round(view).index == 2
