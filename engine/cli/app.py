@@ -292,15 +292,23 @@ def strength(
     _leave(run(bots or [], games=game or [], boards=boards, seed=seed))
 
 
-def doctor(as_json: JsonOption = False) -> None:
+def doctor(
+    server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Compare with what bots get on this site.", show_default=False
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Try whether this machine can hold bots, and tell what a bot gets here.
 
     A bot of our own attempts what is forbidden. Told are the level of the walls, what could be stronger
-    and how, and the limits, with how fast this machine is.
+    and how, and the limits, with how fast this machine is; with --server URL also in what a site differs.
     """
     from engine.cli.doctor import run
 
-    _leave(run(as_json=as_json))
+    _leave(run(server=server, as_json=as_json))
 
 
 def version() -> None:

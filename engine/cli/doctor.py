@@ -1,61 +1,49 @@
-"""`arena doctor`: can this machine hold bots, how well, and what may a bot use here?"""
+"""`arena doctor`: can this machine hold bots, how well, and what may a bot use here? And on a site?"""
 
 from __future__ import annotations
 
-import platform
-from importlib.metadata import version as version_of
 from typing import Any
 
 import msgspec
 
 from engine.cli.exits import ExitCode
 from engine.cli.output import print_json, print_table, say
-from engine.sandbox import policy
+from engine.cli.site_limits import Comparison, compare_with_site, spell_speed
+from engine.sandbox.limits import PublishedLimits, limits_here
 from engine.sandbox.probe import ProbeReport, probe_sandbox
 from engine.sandbox.speed import budget_percent
-from engine.sdk.timecontrol import TIME_CONTROLS
-from engine.wheels import PROVIDED
-from engine.wheels.archive import MAX_FILES, MAX_UNPACKED_BYTES, MAX_WHEEL_BYTES
 
 
-def run(*, as_json: bool) -> ExitCode:
-    """Try the walls and tell; NO_SANDBOX if no bot can be held."""
-    report, limits = probe_sandbox(), limits_here()
+def run(*, server: str | None, as_json: bool) -> ExitCode:
+    """Try the walls and tell; NO_SANDBOX if no bot can be held. Raises UsageError for no site at `server`."""
+    limits, percent = limits_here(), budget_percent()
+    comparison = None if server is None else compare_with_site(server, limits, percent)
+    report = probe_sandbox()
     if as_json:
-        print_json({**_spell(report), **limits})
+        print_json(_spell(report, limits, percent, comparison))
     else:
-        _print(report, limits)
+        _print_report(report)
+        _print_limits(limits, percent)
+        if comparison is not None:
+            _print_comparison(comparison, percent)
     return ExitCode.OK if report.holds else ExitCode.NO_SANDBOX
 
 
-def limits_here() -> dict[str, Any]:
-    """What a bot gets on this machine, by this installation."""
-    return {
-        "python": platform.python_version(),
-        "packages": {name: version_of(name) for name in PROVIDED},
-        "memory_bytes": policy.MEMORY_BYTES,
-        "stack_bytes": policy.STACK_BYTES,
-        "open_files": policy.OPEN_FILES,
-        "log_bytes": policy.LOG_BYTES,
-        "wheel_bytes": MAX_WHEEL_BYTES,
-        "unpacked_bytes": MAX_UNPACKED_BYTES,
-        "wheel_files": MAX_FILES,
-        "time_controls": [msgspec.to_builtins(control) for control in TIME_CONTROLS.values()],
-        "budget_percent": budget_percent(),
-    }
-
-
-def _spell(report: ProbeReport) -> dict[str, Any]:
+def _spell(
+    report: ProbeReport, limits: PublishedLimits, percent: int, comparison: Comparison | None
+) -> dict[str, Any]:
     return {
         "level": report.level,
         "reasons": report.reasons,
-        "features": report.features(),
-        "notes": report.notes,
+        "findings": [msgspec.to_builtins(finding) for finding in report.findings],
         "attempts": [msgspec.to_builtins(attempt) for attempt in report.attempts],
+        **msgspec.to_builtins(limits),
+        "budget_percent": percent,
+        "server": msgspec.to_builtins(comparison),
     }
 
 
-def _print(report: ProbeReport, limits: dict[str, Any]) -> None:
+def _print_report(report: ProbeReport) -> None:
     if report.holds:
         tried = len(report.attempts)
         say(f"sandbox: level {report.level}; {tried} forbidden things tried, all held")
@@ -63,28 +51,54 @@ def _print(report: ProbeReport, limits: dict[str, Any]) -> None:
         say("sandbox: no bot can be held here")
     for reason in report.reasons:
         say(f"- {reason}")
-    for feature in report.features():
-        say(f"- {feature}")
+    for finding in report.machine:
+        say(f"- {finding.name}: {finding.text}")
     for note in report.notes:
         say(f"- could be stronger: {note}")
+    for finding in report.findings:
+        if finding.snippet:
+            say(f"\n/etc/apparmor.d/bwrap:\n{finding.snippet}")
     say()
-    packages = ", ".join(f"{name} {number}" for name, number in limits["packages"].items())
-    say(f"bots get Python {limits['python']}, its standard library, {packages}")
+
+
+def _print_limits(limits: PublishedLimits, percent: int) -> None:
+    packages = ", ".join(f"{name} {number}" for name, number in limits.packages.items())
+    say(f"bots get Python {limits.python}, its standard library, {packages}")
     print_table(
         ("limit", "value"),
         [
-            ("memory of a process", f"{limits['memory_bytes'] >> 20} MiB"),
-            ("its stack", f"{limits['stack_bytes'] >> 20} MiB"),
-            ("its open files", str(limits["open_files"])),
-            ("its log", f"{limits['log_bytes'] >> 10} KiB"),
-            ("a wheel", f"{limits['wheel_bytes'] >> 20} MiB"),
-            ("a wheel, unpacked", f"{limits['unpacked_bytes'] >> 20} MiB"),
-            ("files of a wheel", str(limits["wheel_files"])),
+            ("memory of a process", f"{limits.memory_bytes >> 20} MiB"),
+            ("more where it has numpy", f"{limits.numpy_bytes >> 20} MiB"),
+            ("its stack", f"{limits.stack_bytes >> 20} MiB"),
+            ("its open files", str(limits.open_files)),
+            ("its log", f"{limits.log_bytes >> 10} KiB"),
+            ("a crash's traceback", f"{limits.traceback_bytes >> 10} KiB"),
+            ("a wheel", f"{limits.wheel_bytes >> 20} MiB"),
+            ("a wheel, unpacked", f"{limits.unpacked_bytes >> 20} MiB"),
+            ("files of a wheel", str(limits.wheel_files)),
         ],
     )
     say()
     print_table(
         ("time control", "start ms", "game ms", "per action ms", "real time per action ms"),
-        [tuple(control.values()) for control in limits["time_controls"]],
+        [msgspec.structs.astuple(control) for control in limits.time_controls],
     )
-    say(f"This machine grants {limits['budget_percent']} % of these CPU times, for its speed.")
+    say(f"This machine grants {percent} % of these CPU times, for its speed.")
+
+
+def _print_comparison(comparison: Comparison, percent: int) -> None:
+    say()
+    say(f"{comparison.url}, beside this machine:")
+    if comparison.slower is None:
+        say("- speed: no worker of it was heard of lately")
+    else:
+        granted = sorted({worker.budget_percent for worker in comparison.limits.workers})
+        spelled = " and ".join(dict.fromkeys(f"{each} %" for each in (granted[0], granted[-1])))
+        say(
+            f"- speed: its workers are {spell_speed(comparison.slower)}, and so bots get more or less CPU time: "
+            f"{spelled} there, {percent} % here"
+        )
+    for difference in comparison.differences:
+        say(f"- {difference}")
+    if not comparison.differences:
+        say("- Python, packages and limits are the same")

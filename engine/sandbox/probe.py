@@ -7,12 +7,9 @@ starts `engine.sandbox.probe_bot` as any bot is started, and reads what it manag
 from __future__ import annotations
 
 import contextlib
-import os
-import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +19,7 @@ import msgspec
 from engine.agents import BotSource, Declined, Limits, never
 from engine.errors import InfrastructureError, SandboxUnavailableError
 from engine.games import GAMES
+from engine.sandbox.findings import Finding, apparmor_profile, look_around
 from engine.sandbox.landlock import landlock_abi
 from engine.sandbox.policy import Level
 from engine.sdk.timecontrol import time_control
@@ -29,17 +27,6 @@ from engine.sdk.timecontrol import time_control
 if TYPE_CHECKING:
     from engine.sandbox.launcher import Launcher
 
-APPARMOR_PROFILE = """\
-abi <abi/4.0>,
-include <tunables/global>
-profile bwrap {bubblewrap} flags=(unconfined) {{
-  userns,
-  include if exists <local/bwrap>
-}}
-"""
-"""For ``/etc/apparmor.d/bwrap``: allows bubblewrap what Ubuntu 24.04 forbids (format with `bubblewrap`)."""
-
-_SCOPING_ABI = 6
 _LIMITS = Limits(cpu_us=10_000_000, wall_ms=60_000)
 
 
@@ -66,8 +53,8 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
     """The path of the bubblewrap that works."""
     landlock_abi: int = 0
     """The kernel's version of Landlock; 0 if it has none."""
-    notes: tuple[str, ...] = ()
-    """What holds, but could be stronger, and how."""
+    machine: tuple[Finding, ...] = ()
+    """What the machine offers for the walls."""
 
     @property
     def holds(self) -> bool:
@@ -79,16 +66,33 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
         """Whether bots are forked from a zygote: without Landlock they could read each other's files there."""
         return self.landlock_abi > 0
 
-    def features(self) -> tuple[str, ...]:
-        """What the walls are made of, a line each, for people."""
-        landlock = f"version {self.landlock_abi}" if self.landlock_abi else "not in this kernel"
-        start = "forked from a zygote" if self.is_forking else "each with an interpreter of its own"
-        return (
-            f"kernel: {platform.release()} on {platform.machine()}",
-            f"bubblewrap: {self.bubblewrap or 'does not work here'}",
-            f"Landlock: {landlock}",
-            f"bots' processes: {start}",
-        )
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All that is to be told, the level first."""
+        return (self._verdict, *self.machine)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What holds, but could be stronger, and how."""
+        weak = (finding for finding in self.findings if finding.grade == "weak")
+        return tuple(note for finding in weak for note in finding.advice)
+
+    @property
+    def _verdict(self) -> Finding:
+        if self.level is None:
+            text = "no bot can be held here"
+            return Finding("level", "missing", text, self.reasons, apparmor_profile(self.reasons))
+        text = f"{self.level}; {len(self.attempts)} forbidden things tried, all held"
+        if self.level == "landlock":
+            return Finding("level", "weak", text, (_WITHOUT_NAMESPACES,))
+        return Finding("level", "ok", text)
+
+
+_WITHOUT_NAMESPACES = (
+    "bots are held by Landlock, seccomp and limits alone: they have no namespaces of their own, can "
+    "see whether a file exists on this machine, leave marks in the caches of its disks for another bot to "
+    "find, and read packages that lie beside the interpreter"
+)
 
 
 @cache
@@ -115,13 +119,14 @@ def probe_sandbox() -> ProbeReport:
     if not landlock_abi():
         kernel = "this kernel has no Landlock, which would do without namespaces"
         return msgspec.structs.replace(strongest, reasons=(*strongest.reasons, kernel))
-    weaker = _probe_level("landlock")
+    weaker = _probe_level("landlock", strongest.reasons)
     if not weaker.holds:
         return msgspec.structs.replace(strongest, reasons=(*strongest.reasons, *weaker.reasons))
-    return msgspec.structs.replace(weaker, notes=(*_weaknesses(strongest.reasons), *weaker.notes))
+    return weaker
 
 
-def _probe_level(level: Level) -> ProbeReport:
+def _probe_level(level: Level, complaints: tuple[str, ...] = ()) -> ProbeReport:
+    """What comes of trying that level; `complaints` is why a stronger one does not hold."""
     from engine.sandbox.launcher import find_bubblewrap
 
     bubblewrap = None
@@ -130,9 +135,9 @@ def _probe_level(level: Level) -> ProbeReport:
             bubblewrap = find_bubblewrap()
         attempts = _try_walls(level)
     except SandboxUnavailableError as error:
-        return ProbeReport(level=None, reasons=(*error.reasons, *_advice()))
+        return _report_failure((*error.reasons, *_advice()))
     except (InfrastructureError, OSError) as error:
-        return ProbeReport(level=None, reasons=(str(error), *_advice()))
+        return _report_failure((str(error), *_advice()))
     failed = [attempt for attempt in attempts if not attempt.held]
     return ProbeReport(
         level=None if failed else level,
@@ -140,8 +145,22 @@ def _probe_level(level: Level) -> ProbeReport:
         attempts=attempts,
         bubblewrap=bubblewrap,
         landlock_abi=landlock_abi(),
-        notes=(*_notes(), *(_notes_on_memory() if level == "bubblewrap" else ())),
+        machine=look_around(
+            bubblewrap=bubblewrap,
+            complaints=complaints,
+            landlock_abi=landlock_abi(),
+            is_shown_in_memory=level == "bubblewrap",
+        ),
     )
+
+
+def _report_failure(reasons: tuple[str, ...]) -> ProbeReport:
+    """No bubblewrap, or no bot, came to its end."""
+    abi = landlock_abi()
+    machine = look_around(
+        bubblewrap=None, complaints=(), landlock_abi=abi, is_shown_in_memory=False
+    )
+    return ProbeReport(level=None, reasons=reasons, landlock_abi=abi, machine=machine)
 
 
 def _try_walls(level: Level) -> tuple[Attempt, ...]:
@@ -201,75 +220,13 @@ def _stage_probe(stage: Path) -> Path:
     return folder
 
 
-def _weaknesses(reasons: Sequence[str]) -> tuple[str, ...]:
-    """What lacks at level landlock, and why it is not the better one."""
-    weakness = (
-        "bots are held by Landlock, seccomp and limits alone: they have no namespaces of their own, can "
-        "see whether a file exists on this machine, leave marks in the caches of its disks for another bot to "
-        "find, and read packages that lie beside the interpreter"
-    )
-    return (
-        weakness,
-        *(f"bubblewrap does not work here: {reason}" for reason in reasons),
-    )
-
-
-def _notes() -> tuple[str, ...]:
-    """What could be stronger at any level."""
-    return (*_notes_on_landlock(), *_notes_on_root())
-
-
-def _notes_on_landlock() -> tuple[str, ...]:
-    abi = landlock_abi()
-    if abi == 0:
-        note = (
-            "this kernel has no Landlock, so every bot's process starts an interpreter of its own, which "
-            "is slow: use kernel 5.13 or later with landlock in its lsm= list"
-        )
-    elif abi < _SCOPING_ABI:
-        note = (
-            f"Landlock is version {abi}: from {_SCOPING_ABI} on (kernel 6.12) it also keeps signals and "
-            "abstract sockets in; here other walls do"
-        )
-    else:
-        return ()
-    return (note,)
-
-
-def _notes_on_memory() -> tuple[str, ...]:
-    from engine.sandbox.memory import LEAST_BYTES, memory_folder
-
-    if memory_folder() is not None:
-        return ()
-    note = (
-        "bots see files on a disk, whose caches one can leave marks in for another to find: have a tmpfs of "
-        f"{LEAST_BYTES >> 20} MiB or more without noexec, and name it by ARENA_MEMORY (see docs/sandbox.md)"
-    )
-    return (note,)
-
-
-def _notes_on_root() -> tuple[str, ...]:
-    """A root's bots are root outside too, without any of its rights: one wall less."""
-    from engine.sandbox.runtime import closed_to_others, find_runtime
-
-    if os.geteuid() != 0:
-        return ()
-    interpreter = find_runtime().interpreter
-    closed = closed_to_others(Path(interpreter))
-    if closed is None:
-        return ("this runs as root, and so do the bots, seen from outside: run it as another user",)
-    reason = f"{closed}, where the interpreter lies, is closed to others"
-    remedy = "install Python where all can read it, and run this as another user"
-    return (f"this runs as root, and so do the bots, seen from outside; {reason}: {remedy}",)
-
-
 def _advice() -> tuple[str, ...]:
     """What this machine's settings say of why user namespaces do not work, and what to do."""
     advice = []
     if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
         advice.append(
             "AppArmor forbids user namespaces to programs without a profile (Ubuntu 24.04): "
-            "install the profile for bwrap that docs/sandbox.md shows"
+            "put the profile for bwrap into /etc/apparmor.d/bwrap, then: systemctl reload apparmor"
         )
     if _setting("kernel/unprivileged_userns_clone") == "0":
         advice.append(

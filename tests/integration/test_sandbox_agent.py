@@ -461,8 +461,10 @@ def test_probe_tries_every_wall_and_all_hold():
 
 def test_probe_of_a_root_advises_another_user(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    (note,) = probe.probe_sandbox().notes
-    assert "this runs as root" in note
+    monkeypatch.setattr(runtime, "closed_to_others", lambda _path: Path("/root"))
+    interpreter, root = probe.probe_sandbox().notes
+    assert "/root, where the interpreter lies, is closed to others" in interpreter
+    assert "this runs as root" in root
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert probe.probe_sandbox().notes == ()
 
@@ -508,7 +510,10 @@ def test_without_bubblewrap_bots_are_held_by_landlock_and_that_is_told(no_bubble
     assert all(attempt.held for attempt in report.attempts)
     assert "no namespaces of their own" in report.notes[0]
     assert "install the package bubblewrap" in report.notes[1]
-    assert "bubblewrap: does not work here" in report.features()
+    told = {finding.name: finding for finding in report.findings}
+    assert told["level"].grade == "weak"
+    assert told["bubblewrap"].text == "does not work here"
+    assert "files of bots" not in told
 
 
 def test_without_landlock_each_bot_gets_a_bubblewrap_and_that_is_told(monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 from engine.errors import InfrastructureError
 from engine.record import BoardsContest, BotRef, DealSource, EntrantRef, make_spec
 from engine.runner import run_match
-from engine.sandbox import memory, probe
+from engine.sandbox import findings, memory
 from engine.sandbox.runtime import find_runtime
 from engine.sdk.timecontrol import time_control
 from engine.shuffle import local_prk
@@ -172,4 +172,6 @@ def test_memory_is_a_tmpfs_from_which_programs_run(tmp_path, monkeypatch, mount,
 
 def test_doctor_is_told_where_there_is_no_memory_to_show(monkeypatch):
     monkeypatch.setattr(memory, "memory_folder", lambda: None)
-    assert "ARENA_MEMORY" in "".join(probe._notes_on_memory())
+    (finding,) = findings._look_at_memory()
+    assert finding.grade == "weak"
+    assert "ARENA_MEMORY" in finding.advice[0]

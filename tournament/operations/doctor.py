@@ -7,11 +7,13 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
-from engine.sandbox.probe import APPARMOR_PROFILE, probe_sandbox
+from engine.sandbox.findings import Finding, Grade
+from engine.sandbox.limits import limits_here
+from engine.sandbox.probe import probe_sandbox
+from engine.sandbox.speed import budget_percent
 from tournament.operations.broker import find_server
 from tournament.operations.errors import OperationsError
 from tournament.operations.home import default_home
@@ -20,15 +22,7 @@ from tournament.operations.stack import cores
 SPACE_WANTED_BYTES = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at."""
-
-    name: str
-    is_well: bool
-    text: str
-    advice: Sequence[str] = ()
-    """What to do about it."""
+_SIGNS = {"ok": "ok     ", "weak": "WEAKER ", "missing": "MISSING"}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,39 +30,34 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="manage.py doctor", description=__doc__)
     parser.add_argument("--home", type=Path, default=default_home(), help="the site's folder")
     home: Path = parser.parse_args(arguments).home.absolute()
-    checks: tuple[Callable[[], Finding], ...] = (
-        check_machine,
-        check_sandbox,
-        check_broker,
-        lambda: check_home(home),
-    )
-    findings = [check() for check in checks]
+    findings = [
+        check_machine(),
+        *probe_sandbox().findings,
+        check_speed(),
+        check_broker(),
+        check_home(home),
+    ]
     for finding in findings:
-        print(f"{'ok     ' if finding.is_well else 'MISSING'} {finding.name}: {finding.text}")
-        for line in finding.advice:
+        print(f"{_SIGNS[finding.grade]} {finding.name}: {finding.text}")
+        for line in (*finding.advice, *finding.snippet.splitlines()):
             print(f"          {line}")
-    return 0 if all(finding.is_well for finding in findings) else 1
+    return 1 if any(finding.grade == "missing" for finding in findings) else 0
 
 
 def check_machine() -> Finding:
     """The Python, the system and its cores."""
-    text = f"Python {platform.python_version()}, {platform.platform()}, {cores()} cores"
-    return Finding("machine", sys.platform == "linux", text)
+    text = f"{platform.platform()}, {cores()} cores"
+    return Finding("machine", "ok" if sys.platform == "linux" else "missing", text)
 
 
-def check_sandbox() -> Finding:
-    """Whether bots can be held here: a bot of our own attempts what is forbidden."""
-    report = probe_sandbox()
-    if report.holds:
-        text = f"level {report.level}; {len(report.attempts)} forbidden things tried, all held"
-        advice = [f"could be stronger: {note}" for note in report.notes]
-    else:
-        text, *advice = report.reasons
-    if any("AppArmor" in line for line in (text, *advice)):
-        bubblewrap = report.bubblewrap or shutil.which("bwrap") or "/usr/bin/bwrap"
-        advice.append("Put this into /etc/apparmor.d/bwrap, then: systemctl reload apparmor")
-        advice.extend(APPARMOR_PROFILE.format(bubblewrap=bubblewrap).splitlines())
-    return Finding("sandbox", report.holds, text, (*report.features(), *advice))
+def check_speed() -> Finding:
+    """What bots get here: Python, packages, and CPU time for the speed of this machine."""
+    limits = limits_here()
+    packages = ", ".join(f"{name} {version}" for name, version in limits.packages.items())
+    text = (
+        f"Python {limits.python}, {packages}; {budget_percent()} % of the time controls' CPU time"
+    )
+    return Finding("bots get", "ok", text)
 
 
 def check_broker() -> Finding:
@@ -76,15 +65,15 @@ def check_broker() -> Finding:
     try:
         server = find_server()
     except OperationsError as error:
-        return Finding("broker", False, str(error))
+        return Finding("broker", "missing", str(error))
     version = subprocess.run([server, "--version"], capture_output=True, text=True, check=False)
-    return Finding(
-        "broker", version.returncode == 0, version.stdout.strip() or version.stderr.strip()
-    )
+    grade: Grade = "ok" if version.returncode == 0 else "missing"
+    return Finding("broker", grade, version.stdout.strip() or version.stderr.strip())
 
 
 def check_home(home: Path) -> Finding:
     """Whether the site's folder, or the nearest that exists above it, has room."""
     nearest = next(path for path in (home, *home.parents) if path.exists())
     free = shutil.disk_usage(nearest).free
-    return Finding("home", free >= SPACE_WANTED_BYTES, f"{home}, {free / 1e9:.1f} GB free")
+    grade: Grade = "ok" if free >= SPACE_WANTED_BYTES else "missing"
+    return Finding("home", grade, f"{home}, {free / 1e9:.1f} GB free")

@@ -8,13 +8,17 @@ import platform
 import pytest
 
 from engine.cli.exits import ExitCode
+from engine.sandbox.findings import Finding
 from engine.sandbox.probe import Attempt, ProbeReport
 
 WELL = ProbeReport(
     level="landlock",
     attempts=(Attempt("fork", True, "no"),),
     landlock_abi=5,
-    notes=("use bubblewrap",),
+    machine=(
+        Finding("Landlock", "ok", "version 5"),
+        Finding("bubblewrap", "weak", "does not work here", ("use bubblewrap",), "profile bwrap"),
+    ),
 )
 ILL = ProbeReport(level=None, reasons=("there is no bwrap", "install it"))
 
@@ -34,6 +38,7 @@ def test_level_and_what_could_be_stronger_are_told(arena, found):
     assert "level landlock; 1 forbidden things tried, all held" in answer.out
     assert "- could be stronger: use bubblewrap" in answer.out
     assert "- Landlock: version 5" in answer.out
+    assert "/etc/apparmor.d/bwrap:\nprofile bwrap" in answer.out
 
 
 def test_machine_that_holds_no_bot_ends_with_the_code_for_that(arena, found):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import pytest
 
+from engine.sandbox.findings import Finding
 from engine.sandbox.probe import ProbeReport
 from tournament.operations import doctor
-from tournament.operations.doctor import check_broker, check_home, check_sandbox
+from tournament.operations.doctor import check_broker, check_home
 from tournament.operations.errors import BrokerUnavailableError
 
 
@@ -17,31 +19,31 @@ def test_machine_without_a_sandbox_is_not_well_and_hears_why(monkeypatch, capsys
     monkeypatch.setattr(doctor, "probe_sandbox", lambda: report)
     assert doctor.main(["--home", str(tmp_path)]) == 1
     said = capsys.readouterr().out
-    assert "MISSING sandbox: no bubblewrap" in said
-    assert "install it" in said
+    assert "MISSING level: no bot can be held here" in said
+    assert "no bubblewrap\n          install it" in said
 
 
-def test_apparmors_refusal_comes_with_the_profile_that_mends_it(monkeypatch):
+def test_apparmors_refusal_comes_with_the_profile_that_mends_it(monkeypatch, capsys, tmp_path):
     reasons = ("no user namespace", "AppArmor forbids user namespaces")
     monkeypatch.setattr(doctor, "probe_sandbox", lambda: ProbeReport(level=None, reasons=reasons))
-    advice = "\n".join(check_sandbox().advice)
-    assert "profile bwrap" in advice
-    assert "userns," in advice
+    assert doctor.main(["--home", str(tmp_path)]) == 1
+    said = capsys.readouterr().out
+    assert "          profile bwrap" in said
+    assert "  userns," in said
 
 
-def test_weaker_level_is_well_but_told_with_what_would_mend_it(monkeypatch):
-    report = ProbeReport(
-        level="landlock",
-        landlock_abi=4,
-        notes=("no namespaces", "AppArmor forbids user namespaces"),
-    )
+def test_what_is_weaker_is_told_with_what_would_mend_it_and_the_site_can_run(
+    monkeypatch, capsys, tmp_path
+):
+    landlock = Finding("Landlock", "weak", "version 4", ("use a newer kernel",))
+    report = ProbeReport(level="landlock", landlock_abi=4, machine=(landlock,))
     monkeypatch.setattr(doctor, "probe_sandbox", lambda: report)
-    finding = check_sandbox()
-    assert finding.is_well
-    assert finding.text.startswith("level landlock")
-    assert "Landlock: version 4" in finding.advice
-    assert "could be stronger: no namespaces" in finding.advice
-    assert any("profile bwrap" in line for line in finding.advice)
+    monkeypatch.setattr(doctor, "check_broker", lambda: Finding("broker", "ok", "there"))
+    assert doctor.main(["--home", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "WEAKER  level: landlock" in said
+    assert "WEAKER  Landlock: version 4\n          use a newer kernel\n" in said
+    assert f"Python {platform.python_version()}, domino-arena" in said
 
 
 def test_missing_broker_is_said(monkeypatch):
@@ -49,7 +51,7 @@ def test_missing_broker_is_said(monkeypatch):
         raise BrokerUnavailableError("none here")
 
     monkeypatch.setattr(doctor, "find_server", find_none)
-    assert not check_broker().is_well
+    assert check_broker().grade == "missing"
 
 
 @pytest.mark.stack

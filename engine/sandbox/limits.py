@@ -1,0 +1,51 @@
+"""What a bot gets here, to be told: the numbers that the sandbox, the wheel reader and the clocks go by."""
+
+from __future__ import annotations
+
+import platform
+
+import msgspec
+
+from engine.sandbox import policy
+from engine.sdk.loading import TRACEBACK_BYTES
+from engine.sdk.timecontrol import TIME_CONTROLS, TimeControl
+from engine.wheels import provided_versions
+from engine.wheels.archive import MAX_FILES, MAX_UNPACKED_BYTES, MAX_WHEEL_BYTES
+
+
+class PublishedLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """All that an author has to reckon with. Sizes are in bytes."""
+
+    python: str
+    packages: dict[str, str]
+    """What may be required, with versions; the standard library is there too."""
+    memory_bytes: int
+    """Address space of a process, the interpreter included."""
+    numpy_bytes: int
+    """What a process that has numpy may have more, which is what numpy takes."""
+    stack_bytes: int
+    open_files: int
+    log_bytes: int
+    traceback_bytes: int
+    wheel_bytes: int
+    unpacked_bytes: int
+    wheel_files: int
+    time_controls: tuple[TimeControl, ...]
+
+
+def limits_here(*, wheel_bytes: int = MAX_WHEEL_BYTES) -> PublishedLimits:
+    """What a bot gets by this installation; `wheel_bytes` where a site takes less."""
+    return PublishedLimits(
+        python=platform.python_version(),
+        packages=provided_versions(),
+        memory_bytes=policy.MEMORY_BYTES,
+        numpy_bytes=policy.NUMPY_BYTES,
+        stack_bytes=policy.STACK_BYTES,
+        open_files=policy.OPEN_FILES,
+        log_bytes=policy.LOG_BYTES,
+        traceback_bytes=TRACEBACK_BYTES,
+        wheel_bytes=min(wheel_bytes, MAX_WHEEL_BYTES),
+        unpacked_bytes=MAX_UNPACKED_BYTES,
+        wheel_files=MAX_FILES,
+        time_controls=tuple(TIME_CONTROLS.values()),
+    )
