@@ -99,7 +99,11 @@ def walls(readable: tuple[str, ...], *, has_numpy: bool = False) -> Walls:
 
 @cache
 def compile_filter() -> bytes:
-    """The seccomp filter for this machine's architecture, as packed ``struct sock_filter``."""
+    """The seccomp filter for this machine's architecture, as packed ``struct sock_filter``.
+
+    The numbers are seccompy's, which generates them from the kernel's headers: ``asm/unistd_64.h`` for x86-64,
+    ``asm-generic/unistd.h`` for aarch64. Each architecture gets the calls of the lists that it has.
+    """
     import seccompy
 
     rules = seccompy.Filter(default=seccompy.Action.ERRNO | errno.EPERM)
