@@ -60,6 +60,8 @@ _PATIENCES = tuple(0.5**power for power in range(1, 11))
 """Seconds below one that a socket may wait, halving: so it is told another only rarely."""
 _LEAST_SLICES = 8
 """A shorter patience is looked at in slices that are shorter still."""
+_MOST_WALLS = 6
+"""A bot that a busy machine does not let run is waited for so many times as long as it may sleep."""
 _CLOCK_GRACE_SECONDS = 0.001
 """The clock is looked at again so long after it could have run out at the earliest."""
 _DEATH_SECONDS = 2.0
@@ -266,26 +268,31 @@ class SandboxAgent:
 
         One thread cannot use more CPU time than passes, so nothing need be looked at before the rest of
         the CPU budget could be used up. Of real time only what we waited for a packet is charged, never longer
-        than we meant to: if this process was stopped or did not get to run, that is not the bot's. Raises
-        StarvedError if real time ran out because the machine did not let the bot run.
+        than we meant to, and not what the bot had to wait for the machine: it is charged for what it sleeps.
+        Raises StarvedError if the machine makes it wait too long.
         """
         wall_left = limits.wall_ms / 1000
+        most_left = wall_left * _MOST_WALLS
         cpu_left = limits.cpu_us / 1e6
         slice_seconds = min(_SLICE_SECONDS, wall_left / _LEAST_SLICES)
-        starvation = None
-        while cpu_left > 0 and wall_left > 0:
-            patience = min(cpu_left + _CLOCK_GRACE_SECONDS, wall_left, slice_seconds)
+        starvation, waited = None, 0.0
+        while cpu_left > 0 and wall_left + waited > 0:
+            patience = min(cpu_left + _CLOCK_GRACE_SECONDS, wall_left + waited, slice_seconds)
             began = time.monotonic()
             packet = bot.receive(patience)
             if packet is not None:
                 return packet
-            wall_left -= min(time.monotonic() - began, patience)
+            passed = min(time.monotonic() - began, patience)
+            wall_left -= passed
+            most_left -= passed
             starvation = starvation or Starvation()
             starvation.look(bot.schedule())
+            waited = starvation.waited
             self._keep_alive()
             cpu_left = (before_us + limits.cpu_us - bot.cpu_us()) / 1e6
-        if starvation is not None and wall_left <= 0 < cpu_left:
-            starvation.check(limits.wall_ms)
+            if most_left <= 0 < cpu_left:
+                starvation.check(limits.wall_ms)
+                break
         return None
 
     def _judge_other(self, reply: wire.Reply, cpu_us: int, doing: str) -> Failure:

@@ -56,34 +56,40 @@ class Starvation:
     """Adds up, from looks at a process that lets us wait, how long it could not run."""
 
     def __init__(self) -> None:
+        self._first: Schedule | None = None
         self._last: Schedule | None = None
+        self._standstill_since = 0.0
+        self._lacked_memory = 0.0
         self._watched = 0.0
-        self._waited = 0.0
+        self.waited = 0.0
+        """Seconds, since the first look, in which it could have used a processor and did not get it."""
 
     def look(self, now: Schedule | None) -> None:
         """Take in how it fares now."""
         if now is None:
             return
-        if self._last is not None:
-            self._watched += min(now.at - self._last.at, _LONGEST_GAP)
-            self._waited += _waited_between(self._last, now)
+        if self._first is None or self._last is None:
+            self._first, self._standstill_since = now, now.at
+        else:
+            self._compare(self._first, self._last, now)
         self._last = now
+
+    def _compare(self, first: Schedule, last: Schedule, now: Schedule) -> None:
+        passed = now.at - last.at
+        self._watched += min(passed, _LONGEST_GAP)
+        if last.lacks_memory and now.lacks_memory:
+            self._lacked_memory += passed
+        stands_still = (now.ran, now.waited) == (last.ran, last.waited)
+        if not (stands_still and last.is_ready and now.is_ready):
+            self._standstill_since = now.at
+        # What it waits for now is counted by the kernel only once it gets to run.
+        uncounted = now.at - self._standstill_since
+        self.waited = now.waited - first.waited + uncounted + self._lacked_memory
 
     def check(self, wall_ms: int) -> None:
         """Raises StarvedError if, for at least half of the time watched, it had to wait to run."""
-        if self._watched > 0 and self._waited >= self._watched / 2:
+        if self._watched > 0 and self.waited >= self._watched / 2:
             raise StarvedError(
-                f"this machine is too busy: in {self._watched:.1f} of {wall_ms / 1000:g} seconds a bot that "
-                f"was ready to run had to wait for {self._waited:.1f}"
+                f"this machine is too busy: a bot that has {wall_ms / 1000:g} seconds was ready to run for "
+                f"{self._watched:.1f}, and had to wait for {self.waited:.1f} of them"
             )
-
-
-def _waited_between(last: Schedule, now: Schedule) -> float:
-    """What was counted; or all of it, if it waits for its memory, or has not got to run, so that nothing was counted yet."""
-    if last.lacks_memory and now.lacks_memory:
-        return now.at - last.at
-    counted = now.waited - last.waited
-    if counted > 0:
-        return counted
-    has_hung_ready = last.is_ready and now.is_ready and now.ran == last.ran
-    return now.at - last.at if has_hung_ready else 0.0

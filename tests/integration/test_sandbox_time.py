@@ -115,7 +115,7 @@ def crowd_out(pid: int) -> None:
 def ask_on_a_busy_core(tmp_path):
     """Asks a bot that shares its core with another program, or is crowded out by it."""
 
-    def ask(bot: str, *, is_crowded_out: bool) -> object:
+    def ask(bot: str, *, is_crowded_out: bool, limits: Limits = SHORT) -> object:
         agent = make_agent(source_in(tmp_path, bot))
         number = min(os.sched_getaffinity(0))
         question = first_question()
@@ -128,7 +128,7 @@ def ask_on_a_busy_core(tmp_path):
             if is_crowded_out:
                 crowd_out(pid)
             with busy_core(number):
-                return agent.ask(question, question.legal, SHORT, deal=0, turn=0)
+                return agent.ask(question, question.legal, limits, deal=0, turn=0)
         finally:
             agent.close()
 
@@ -136,9 +136,22 @@ def ask_on_a_busy_core(tmp_path):
 
 
 @pytest.mark.sandbox
-def test_bot_that_is_crowded_out_makes_the_attempt_void(ask_on_a_busy_core):
+def test_bot_that_is_crowded_out_makes_the_attempt_void(ask_on_a_busy_core, monkeypatch):
+    monkeypatch.setattr("engine.sandbox.agent._MOST_WALLS", 1.5)
     with pytest.raises(StarvedError, match="this machine is too busy"):
         ask_on_a_busy_core("spin", is_crowded_out=True)
+
+
+@pytest.mark.sandbox
+def test_bot_that_spins_on_a_busy_core_uses_up_its_cpu_time_however_long_that_takes(
+    ask_on_a_busy_core, monkeypatch
+):
+    """Half of the core is its own, so it needs twice as long as it may sleep."""
+    monkeypatch.setattr("engine.sandbox.agent._MOST_WALLS", 30)
+    limits = Limits(cpu_us=1_000_000, wall_ms=1100)
+    answer = ask_on_a_busy_core("spin", is_crowded_out=False, limits=limits)
+    assert answer.kind is Termination.TIME
+    assert "CPU time" in answer.detail
 
 
 @pytest.mark.sandbox
