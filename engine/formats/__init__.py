@@ -19,10 +19,12 @@ from engine.formats.base import (
 )
 from engine.formats.double_elimination import DoubleElimination
 from engine.formats.elimination import SingleElimination
+from engine.formats.gauntlet import Gauntlet
 from engine.formats.groups import Groups
 from engine.formats.options import FormatOption
 from engine.formats.results import forfeit_outcome, void_result
 from engine.formats.round_robin import RoundRobin
+from engine.formats.swiss import Swiss
 
 FORMATS: dict[str, Format] = {
     known.name: known
@@ -30,7 +32,9 @@ FORMATS: dict[str, Format] = {
         SingleElimination(),
         DoubleElimination(),
         RoundRobin(),
+        Swiss(),
         Groups(),
+        Gauntlet(),
     )
 }
 """Every format by its name."""

@@ -204,6 +204,7 @@ def test_next_round_waits_for_the_open_one_or_does_not_depend_on_it(fmt, data):
         ("double_elimination", False),  # and who lost
         ("round_robin", True),  # everyone meets everyone, whatever comes of it
         ("groups", True),  # everyone of the group does
+        ("gauntlet", True),  # the sides turn, whatever comes of it
     ],
 )
 def test_only_a_format_that_needs_no_results_pairs_ahead(name, pairs_ahead):
