@@ -5,7 +5,7 @@ States, results and secrets are never written here: a row's page shows, and its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from django import forms
@@ -23,6 +23,7 @@ from engine.ratings import Rating, RatingChange
 from tournament.competitions import selectors, services
 from tournament.competitions.errors import EntryError, InvalidTournamentError
 from tournament.competitions.forms import (
+    CorrectForm,
     DisqualifyForm,
     EnterAnyForm,
     ForfeitForm,
@@ -30,8 +31,10 @@ from tournament.competitions.forms import (
     option_field_name,
 )
 from tournament.competitions.models import (
+    PLAYED,
     TOURNAMENT_TRANSITIONS,
     Attempt,
+    DecidedBy,
     Entrant,
     EntrantBot,
     EntrantState,
@@ -40,12 +43,15 @@ from tournament.competitions.models import (
     Pairing,
     PairingEntrant,
     Round,
+    Ruling,
     Series,
     SeriesSlot,
     Stage,
+    SupersededMatch,
     Tournament,
     TournamentState,
 )
+from tournament.competitions.services.rulings import RULED_IN
 from tournament.leaderboards.models import PoolKind
 from tournament.players.admin import (
     Operation,
@@ -102,6 +108,94 @@ class TournamentAdminForm(TournamentForm):
 
 def _may_become(target: TournamentState) -> Any:
     return lambda row: TOURNAMENT_TRANSITIONS.allows(TournamentState(row.state), target)
+
+
+def _rulings(pairing_of: Callable[[Any], Pairing]) -> tuple[Operation, ...]:
+    """The operations that give a decided pairing another result."""
+
+    def make(name: str, label: str, act: Callable[..., object], **more: Any) -> Operation:
+        def run(row: Any, request: HttpRequest, values: dict[str, Any]) -> object:
+            places = {"places": values["places"]} if "places" in values else {}
+            return act(
+                pairing=pairing_of(row), reason=values["reason"], by=player_of(request), **places
+            )
+
+        return Operation(
+            name=name,
+            label=label,
+            run=run,
+            rehearse=lambda row, request, values: _rehearse(
+                row.tournament, lambda: run(row, request, values)
+            ),
+            takes_many=False,
+            **{"form": ReasonForm, **more},
+        )
+
+    def is_decided(row: Any) -> bool:
+        pairing = pairing_of(row)
+        return bool(pairing.decided_by) and not pairing.is_bye and row.tournament.state in RULED_IN
+
+    def has_record(row: Any) -> bool:
+        match: Match | None = getattr(pairing_of(row), "match", None)
+        return (
+            is_decided(row)
+            and pairing_of(row).decided_by not in PLAYED
+            and match is not None
+            and bool(match.record_sha256)
+        )
+
+    return (
+        make(
+            "correct",
+            "Correct the result",
+            services.correct_result,
+            form=CorrectForm,
+            allows=is_decided,
+            warning=(
+                "It counts as decided by the organiser, and not in the ratings. In a bracket what was "
+                "paired by the old result is taken back and paired anew; elsewhere published rounds stay."
+            ),
+        ),
+        make(
+            "void",
+            "Annul",
+            services.void_match,
+            allows=lambda row: is_decided(row) and pairing_of(row).decided_by != DecidedBy.VOID,
+            warning="It counts for nothing, in ratings too. Who advanced by it has advanced.",
+        ),
+        make(
+            "restore",
+            "Let it count as played",
+            services.restore_match,
+            allows=has_record,
+            warning="The result of its record counts again, in the ratings in its old place.",
+        ),
+    )
+
+
+def _forfeit(row: Match, request: HttpRequest, values: dict[str, Any]) -> object:
+    return services.forfeit_match(
+        match=row,
+        offenders=[entrant.pk for entrant in values["offenders"]],
+        reason=values["reason"],
+        by=player_of(request),
+    )
+
+
+def _rehearse(tournament: Tournament, act: Callable[[], object]) -> list[str]:
+    """What an act would change, a line each."""
+    shown = services.preview(tournament, act)
+    named = (
+        ("Tournament", shown.state),
+        ("Match", shown.pairings),
+        ("Standings", shown.standings),
+        ("Rating", shown.ratings),
+    )
+    return [
+        f"{title} {line.what}: {line.before} → {line.after}"
+        for title, lines in named
+        for line in lines
+    ]
 
 
 class StageInline(ReadOnlyInline):
@@ -446,8 +540,20 @@ class EntrantAdmin(OperationsAdmin):
         Operation(
             name="disqualify",
             label="Disqualify",
-            run=lambda row, _, values: services.disqualify_entrant(
-                entrant=row, reason=values["reason"], void_played=values["void_played"]
+            run=lambda row, request, values: services.disqualify_entrant(
+                entrant=row,
+                reason=values["reason"],
+                void_played=values["void_played"],
+                by=player_of(request),
+            ),
+            rehearse=lambda row, request, values: _rehearse(
+                row.tournament,
+                lambda: services.disqualify_entrant(
+                    entrant=row,
+                    reason=values["reason"],
+                    void_played=values["void_played"],
+                    by=player_of(request),
+                ),
             ),
             allows=lambda row: (
                 row.state == EntrantState.ACTIVE
@@ -455,8 +561,6 @@ class EntrantAdmin(OperationsAdmin):
             ),
             form=DisqualifyForm,
             warning="It plays no further: open and later pairings are walkovers.",
-            preview=lambda row: _spell_changes(selectors.preview_disqualification(row)),
-            preview_title="Ratings, if what it has played is to count for nothing",
             takes_many=False,
         ),
     )
@@ -505,14 +609,36 @@ class MatchAdmin(OperationsAdmin):
         Operation(
             name="forfeit",
             label="Decide by forfeit",
-            run=lambda row, _, values: services.forfeit_match(
-                match=row,
-                offenders=[entrant.pk for entrant in values["offenders"]],
-                reason=values["reason"],
+            run=_forfeit,
+            rehearse=lambda row, request, values: _rehearse(
+                row.tournament, lambda: _forfeit(row, request, values)
             ),
             allows=lambda row: row.state not in {MatchState.FINISHED, MatchState.CANCELLED},
             form=ForfeitForm,
             warning="It is decided without being played, and is not rated.",
+            takes_many=False,
+        ),
+        *_rulings(lambda row: row.pairing),
+        Operation(
+            name="rerun",
+            label="Play again",
+            run=lambda row, request, values: services.rerun_match(
+                match=row, reason=values["reason"], by=player_of(request)
+            ),
+            rehearse=lambda row, request, values: _rehearse(
+                row.tournament,
+                lambda: services.rerun_match(
+                    match=row, reason=values["reason"], by=player_of(request)
+                ),
+            ),
+            allows=lambda row: (
+                row.state == MatchState.FINISHED and row.tournament.state == TournamentState.RUNNING
+            ),
+            form=ReasonForm,
+            warning=(
+                "It is played with the same deals, so deterministic bots play it the same way: for "
+                "doubts about the machines. In a bracket what was paired by its result is taken back."
+            ),
             takes_many=False,
         ),
     )
@@ -520,13 +646,15 @@ class MatchAdmin(OperationsAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Match]:
         """The matches with their pairings and entrants."""
         rows: QuerySet[Match] = super().get_queryset(request)
-        return rows.select_related("tournament", "pairing").prefetch_related(
+        return rows.select_related("tournament", "pairing__round__stage").prefetch_related(
             "pairing__entrants__entrant"
         )
 
     def form_arguments(self, operation: Operation, rows: Any) -> dict[str, Any]:
-        """Whom a forfeit can be against."""
-        return {"matches": rows} if operation.form is ForfeitForm else {}
+        """Whom a forfeit can be against, and who could have won."""
+        if operation.form is ForfeitForm:
+            return {"matches": rows}
+        return {"pairing": rows[0].pairing} if operation.form is CorrectForm else {}
 
     @admin.display(description="Match", ordering="pairing__key")
     def key(self, row: Match) -> str:
@@ -593,26 +721,55 @@ class PairingEntrantInline(ReadOnlyInline):
 
 
 @admin.register(Pairing)
-class PairingAdmin(ReadOnlyAdmin):
-    """Pairings, byes included."""
+class PairingAdmin(OperationsAdmin):
+    """Pairings, byes and walkovers included, and rulings on them."""
 
-    list_display = ("key", "tournament", "entrants", "is_bye", "decided_by")
+    list_display = ("key", "tournament", "entrants", "is_bye", "decided_by", "edition")
     list_filter = ("decided_by", "is_bye", "tournament")
     search_fields = ("key", "tournament__name", "entrants__entrant__name")
     ordering = ("-pk",)
-    fields = list_display
+    fields = ("buttons", *list_display)
     readonly_fields = fields
     inlines = (PairingEntrantInline,)
+    operations = _rulings(lambda row: row)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Pairing]:
         """The pairings with their entrants."""
         rows: QuerySet[Pairing] = super().get_queryset(request)
-        return rows.select_related("tournament").prefetch_related("entrants__entrant")
+        return rows.select_related("tournament", "round__stage", "match").prefetch_related(
+            "entrants__entrant"
+        )
+
+    def form_arguments(self, operation: Operation, rows: Any) -> dict[str, Any]:
+        """Who could have won."""
+        return {"pairing": rows[0]} if operation.form is CorrectForm else {}
 
     @admin.display(description="Entrants")
     def entrants(self, row: Pairing) -> str:
         """Who meets whom."""
         return " – ".join(part.entrant.name for part in row.entrants.all())
+
+
+class SupersededInline(ReadOnlyInline):
+    """What a ruling took back."""
+
+    model = SupersededMatch
+    fields = ("key", "edition", "entrants", "decided_by", "record_sha256", "digest", "finished_at")
+    readonly_fields = fields
+
+
+@admin.register(Ruling)
+class RulingAdmin(ReadOnlyAdmin):
+    """What organisers decided about results: who, when, why."""
+
+    list_display = ("subject", "tournament", "kind", "by", "reason", "before", "after", "at")
+    list_filter = ("kind", "tournament")
+    search_fields = ("subject", "reason", "tournament__name", "by__username")
+    list_select_related = ("tournament", "by")
+    ordering = ("-pk",)
+    fields = list_display
+    readonly_fields = fields
+    inlines = (SupersededInline,)
 
 
 @admin.register(Series)

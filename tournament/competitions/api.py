@@ -122,6 +122,18 @@ class AwaitedOut(Schema):
     state: str
 
 
+class RulingOut(Schema):
+    """What an organiser decided about results; `superseded` are the matches that it took back."""
+
+    subject: str
+    kind: str
+    reason: str
+    before: str
+    after: str
+    at: datetime
+    superseded: list[str]
+
+
 class TournamentDetail(TournamentOut):
     """A tournament. `secret` is null until it has ended; then every deal can be computed again.
 
@@ -139,6 +151,7 @@ class TournamentDetail(TournamentOut):
     entries: list[EntrantOut]
     pairings: list[PairingOut]
     standings: list[StandingOut]
+    rulings: list[RulingOut]
 
 
 BotName = Annotated[str, Field(max_length=60, pattern=r"^[^\x00]*$")]
@@ -258,6 +271,18 @@ def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa
                 note=standing.note,
             )
             for standing in page.standings
+        ],
+        rulings=[
+            RulingOut(
+                subject=ruling.subject,
+                kind=ruling.kind,
+                reason=ruling.reason,
+                before=ruling.before,
+                after=ruling.after,
+                at=ruling.at,
+                superseded=list(ruling.superseded),
+            )
+            for ruling in page.rulings
         ],
     )
 

@@ -12,8 +12,9 @@ from engine.formats import FORMATS, FormatOption
 from engine.games import GAMES
 from engine.games.base import Option
 from engine.sdk.timecontrol import TIME_CONTROLS
-from tournament.competitions.models import Entrant, Match, PublishPolicy, Tournament
+from tournament.competitions.models import Entrant, Match, Pairing, PublishPolicy, Tournament
 from tournament.competitions.selectors import bots_to_enter
+from tournament.competitions.selectors.engine_values import stage_format
 from tournament.competitions.services import Plan, check_plan
 from tournament.leaderboards.models import PoolKind
 from tournament.players.forms import ReasonForm
@@ -22,6 +23,7 @@ from tournament.store.clock import read_clock
 
 LARGEST_CAP = 1_000_000
 BOTS_OF_A_PAIR = 2
+TIED = "tied"
 
 
 class EnterForm(forms.Form):
@@ -134,6 +136,42 @@ class ForfeitForm(ReasonForm):
         self.fields["offenders"].queryset = Entrant.objects.filter(  # type: ignore[attr-defined]
             pairings__pairing__match__in=matches
         ).order_by("pairings__index")
+
+
+class CorrectForm(ReasonForm):
+    """Another result for a decided pairing, and why."""
+
+    def __init__(self, *args: Any, pairing: Pairing, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._names = [part.entrant.name for part in pairing.entrants.all()]
+        if len(self._names) == BOTS_OF_A_PAIR:
+            ties = [] if stage_format(pairing.round.stage).knocks_out else [(TIED, "nobody: a tie")]
+            self.fields["winner"] = forms.ChoiceField(
+                label="Who wins",
+                choices=[*((str(i), name) for i, name in enumerate(self._names)), *ties],
+                widget=forms.RadioSelect,
+            )
+        else:
+            for index, name in enumerate(self._names):
+                self.fields[f"place_{index}"] = forms.IntegerField(
+                    label=f"Place of {name}", min_value=1, max_value=len(self._names)
+                )
+
+    @property
+    def places(self) -> list[int]:
+        """The places in the order of the pairing's entrants. For a valid form."""
+        count = range(len(self._names))
+        winner = self.cleaned_data.get("winner")
+        if winner is None:
+            return [self.cleaned_data[f"place_{index}"] for index in count]
+        return [1 if winner in {TIED, str(index)} else 2 for index in count]
+
+    def clean(self) -> dict[str, Any]:
+        """The cleaned values, the places among them."""
+        super().clean()
+        if not self.errors:
+            self.cleaned_data["places"] = self.places
+        return self.cleaned_data
 
 
 def option_field_name(owner: str, option: str) -> str:

@@ -42,6 +42,21 @@ TOURNAMENT_TRANSITIONS = Transitions(
 )
 
 
+class Shortage(models.TextChoices):
+    """What happens if at the close too few have entered."""
+
+    CANCEL = "cancel", "it is cancelled"
+    POSTPONE = "postpone", "close and start move, entries stay open"
+
+
+class Seeding(models.TextChoices):
+    """What the seeds follow from."""
+
+    RATING = "rating", "the ratings of the frozen versions"
+    HAND = "hand", "the order in which the organiser puts the entrants"
+    LOT = "lot", "a lot that anyone can check"
+
+
 class PublishPolicy(models.TextChoices):
     """When the records of finished matches are for everybody."""
 
@@ -101,6 +116,24 @@ class Tournament(models.Model):
         max_length=8, choices=PublishPolicy.choices, default=PublishPolicy.AT_ONCE
     )
     """When its records are for everybody."""
+    max_entrants = models.PositiveIntegerField(null=True, blank=True)
+    """How many may enter; None: as many as like to."""
+    max_bots_per_player = models.PositiveSmallIntegerField(null=True, blank=True)
+    """How many bots of one player may enter; None: as many as there is room for."""
+    min_entrants = models.PositiveIntegerField(null=True, blank=True)
+    """How many must have entered by the close; None: what the format needs to start."""
+    if_too_few = models.CharField(max_length=8, choices=Shortage.choices, default=Shortage.CANCEL)
+    """What happens if they have not."""
+    postpone_minutes = models.PositiveIntegerField(default=1440)
+    """By how much close and start move then."""
+    postpone_most = models.PositiveSmallIntegerField(default=1)
+    """How often they move before it is cancelled."""
+    postponed_times = models.PositiveSmallIntegerField(default=0, editable=False)
+    seeding = models.CharField(max_length=6, choices=Seeding.choices, default=Seeding.RATING)
+    late_until_round = models.PositiveSmallIntegerField(null=True, blank=True)
+    """The last round that a late entrant may begin with; None: nobody enters after the close."""
+    results_at = models.DateTimeField(null=True, blank=True)
+    """Until then the results of each round that is published are sealed; None: none is."""
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     finished_at = models.DateTimeField(null=True, editable=False)
 
@@ -129,6 +162,12 @@ class Tournament(models.Model):
                 condition=Q(opens_at__lt=F("closes_at")) & Q(closes_at__lte=F("starts_at")),
             ),
             models.CheckConstraint(name="tournament_weight_positive", condition=Q(weight__gte=1)),
+            models.CheckConstraint(
+                name="tournament_shortage_known", condition=Q(if_too_few__in=Shortage.values)
+            ),
+            models.CheckConstraint(
+                name="tournament_seeding_known", condition=Q(seeding__in=Seeding.values)
+            ),
             models.CheckConstraint(
                 name="tournament_committed_when_open",
                 condition=Q(state__in=[TournamentState.DRAFT, TournamentState.CANCELLED])
@@ -208,6 +247,10 @@ class Entrant(models.Model):
     name = models.CharField(max_length=80)
     seed = models.PositiveIntegerField(null=True, blank=True, editable=False)
     """1 is the strongest; given at the start, none for who does not take part."""
+    wanted_seed = models.PositiveIntegerField(null=True, blank=True, editable=False)
+    """Its place in the organiser's order, where seeds are set by hand."""
+    addendum = models.TextField(blank=True, default="", editable=False)
+    """Of who entered late, canonical JSON: when, with which wheels, and the first round it can play."""
     state = models.CharField(
         max_length=12, choices=EntrantState.choices, default=EntrantState.ACTIVE, editable=False
     )
@@ -265,7 +308,7 @@ ROUND_TRANSITIONS = Transitions(
     {
         RoundState.PENDING: (RoundState.OPEN,),
         RoundState.OPEN: (RoundState.COMPLETE,),
-        RoundState.COMPLETE: (),
+        RoundState.COMPLETE: (RoundState.OPEN,),
     }
 )
 
@@ -281,6 +324,10 @@ class Round(models.Model):
     )
     opened_at = models.DateTimeField(null=True, editable=False)
     completed_at = models.DateTimeField(null=True, editable=False)
+    published_at = models.DateTimeField(null=True, editable=False)
+    """Since when its results are for everybody; None: they are sealed."""
+    is_partial = models.BooleanField(default=False, editable=False)
+    """A ruling took pairings back: they are paired anew when the rounds before are complete."""
 
     class Meta:
         ordering = ("stage", "index")
@@ -322,6 +369,8 @@ class Pairing(models.Model):
     slot = models.PositiveIntegerField()
     """Its place in the round, from 1."""
     is_bye = models.BooleanField(default=False)
+    edition = models.PositiveSmallIntegerField(default=1, editable=False)
+    """How often this key has been played: more than 1 after a ruling."""
     decided_by = models.CharField(
         max_length=14, choices=DecidedBy.choices, blank=True, default="", editable=False
     )
@@ -344,6 +393,19 @@ class Pairing(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+    @property
+    def rating_key(self) -> str:
+        """Its key in the log of the ratings; wants its tournament loaded."""
+        return spell_rating_key(self.tournament.slug, self.key, self.edition)
+
+
+def spell_rating_key(slug: str, key: str, edition: int) -> str:
+    """A pairing's key in the log of the ratings, which holds one result of each.
+
+    ``cup/SE/R1/M1``; what is played anew after a ruling is ``cup/SE/R1/M1~2``.
+    """
+    return f"{slug}/{key}~{edition}" if edition > 1 else f"{slug}/{key}"
 
 
 class PairingEntrant(models.Model):
@@ -411,7 +473,7 @@ MATCH_TRANSITIONS = Transitions(
             MatchState.CANCELLED,
         ),
         MatchState.STUCK: (MatchState.PENDING, MatchState.FINISHED, MatchState.CANCELLED),
-        MatchState.FINISHED: (),
+        MatchState.FINISHED: (MatchState.PENDING,),
         MatchState.CANCELLED: (),
     }
 )
@@ -529,6 +591,94 @@ class Attempt(models.Model):
         return f"{self.match_id}, attempt {self.fence}"
 
 
+class RulingKind(models.TextChoices):
+    """What an organiser decided about results."""
+
+    CORRECTED = "corrected", "another result"
+    VOIDED = "voided", "annulled"
+    RESTORED = "restored", "counts as it was played"
+    RERUN = "rerun", "is played again"
+    FORFEITED = "forfeited", "decided without being played"
+    DISQUALIFIED = "disqualified", "disqualified"
+
+
+class Ruling(models.Model):
+    """That an organiser changed results: who, when, why, and what it meant. Never changed."""
+
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="rulings")
+    kind = models.CharField(max_length=12, choices=RulingKind.choices)
+    subject = models.CharField(max_length=80)
+    """The match's key, or the entrant's name."""
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
+    """Who decided; None: the site's own services."""
+    reason = models.CharField(max_length=300)
+    round = models.ForeignKey(Round, on_delete=models.SET_NULL, null=True, related_name="rulings")
+    """The round of the match; while it is sealed, so is this."""
+    before = models.CharField(max_length=200, blank=True)
+    after = models.CharField(max_length=200, blank=True)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ("tournament", "pk")
+        constraints = [
+            models.CheckConstraint(
+                name="ruling_kind_known", condition=Q(kind__in=RulingKind.values)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.get_kind_display()}"
+
+
+class SupersededMatch(models.Model):
+    """A pairing that a ruling took back, as it was; what was played stays readable."""
+
+    ruling = models.ForeignKey(Ruling, on_delete=models.CASCADE, related_name="superseded")
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="superseded")
+    key = models.CharField(max_length=40)
+    edition = models.PositiveSmallIntegerField()
+    round_index = models.PositiveIntegerField()
+    entrants = models.JSONField()
+    """``[{"name": …, "place": …, "points": …}, …]`` in the order of the pairing."""
+    decided_by = models.CharField(max_length=14, blank=True)
+    """Empty if it was open."""
+    record_sha256 = models.CharField(max_length=64, blank=True)
+    digest = models.CharField(max_length=71, blank=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "superseded matches"
+        ordering = ("ruling", "pk")
+        constraints = [
+            models.UniqueConstraint(
+                "tournament", "key", "edition", name="supersededmatch_edition_unique"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key}, edition {self.edition}"
+
+
+class Notice(models.Model):
+    """What the site tells a player about a tournament; on their pages until they put it away."""
+
+    player = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notices"
+    )
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="notices")
+    text = models.CharField(max_length=500)
+    at = models.DateTimeField(db_default=Now())
+    seen_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index("player", "seen_at", name="notice_of_player")]
+
+    def __str__(self) -> str:
+        return f"to {self.player_id}: {self.text}"
+
+
 class Series(models.Model):
     """Tournaments that come again and again, all made from one template."""
 
@@ -542,6 +692,8 @@ class Series(models.Model):
     time_zone = models.CharField(max_length=64, default="UTC")
     template = models.JSONField()
     """The fields of a `services.Plan` without name, address and times."""
+    points_table = models.JSONField(default=list)
+    """What a place in one of its tournaments is worth for the season, from the first on."""
     is_active = models.BooleanField(default=True)
     stopped_reason = models.CharField(max_length=500, blank=True, editable=False)
     """Why the site switched it off by itself, if it did."""
@@ -571,3 +723,39 @@ class SeriesSlot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.series_id} at {self.slot_utc}"
+
+
+class SeriesEntry(models.Model):
+    """Who is entered for a whole series: in each tournament, with the version active at its close."""
+
+    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="entries")
+    name = models.CharField(max_length=80)
+    entered_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        verbose_name_plural = "series entries"
+        constraints = [
+            models.UniqueConstraint("series", "name", name="seriesentry_name_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SeriesEntryBot(models.Model):
+    """A bot of a series' entry."""
+
+    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="+")
+    entry = models.ForeignKey(SeriesEntry, on_delete=models.CASCADE, related_name="bots")
+    position = models.PositiveSmallIntegerField(default=0)
+    bot = models.ForeignKey(Bot, on_delete=models.PROTECT, related_name="series_entries")
+
+    class Meta:
+        ordering = ("entry", "position")
+        constraints = [
+            models.UniqueConstraint("entry", "position", name="seriesentrybot_position_unique"),
+            models.UniqueConstraint("series", "bot", name="seriesentrybot_bot_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.entry_id}/{self.position}"

@@ -250,6 +250,13 @@ def counting_results(match_keys: Sequence[str]) -> list[str]:
     return [key for key, kind in last.items() if kind != EventKind.VOID]
 
 
+def voided_results(match_keys: Sequence[str]) -> list[str]:
+    """Those of the keys whose results stand in a log and are void, in the log's order."""
+    events = RatingEvent.objects.filter(match_key__in=match_keys).order_by("pool", "seq")
+    last = dict(events.values_list("match_key", "kind"))
+    return [key for key, kind in last.items() if kind == EventKind.VOID]
+
+
 def preview_void(
     *, game: str, kind: str, match_keys: Sequence[str]
 ) -> tuple[ratings.RatingChange, ...]:

@@ -7,6 +7,7 @@ says how it went, and is noted in the admin's log.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -123,6 +124,24 @@ class Operation:
     preview_title: str = ""
     takes_many: bool = True
     """Whether it can be done with several rows at once."""
+    rehearse: Callable[[Any, HttpRequest, dict[str, Any]], Sequence[str]] | None = None
+    """Given: what it would change with the form's values, a line each, shown before it is done.
+
+    It is done only if, asked again, it says the same. May raise UsageError.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What an operation would change, as its page shows it."""
+
+    lines: tuple[str, ...]
+    mark: str
+    """Stands for the lines; it is sent back with the confirmation."""
+    is_confirmed: bool
+    """Whether just these lines were confirmed."""
+    is_changed: bool
+    """Whether other lines were confirmed: something has happened meanwhile."""
 
 
 class OperationsAdmin(ReadOnlyAdmin):
@@ -210,11 +229,19 @@ class OperationsAdmin(ReadOnlyAdmin):
         rows = self._chosen(request)
         sent = request.POST if request.method == "POST" else None
         form = operation.form(sent, **self.form_arguments(operation, rows))
+        rehearsal: Rehearsal | None = None
         if request.method == "POST" and form.is_valid():
-            for row in rows:
-                self._operate(request, operation, row, form.cleaned_data)
-            return HttpResponseRedirect(self._back(request))
+            try:
+                rehearsal = self._rehearse(request, operation, rows, form.cleaned_data)
+            except UsageError as error:
+                form.add_error(None, str(error))
+            else:
+                if rehearsal is None or rehearsal.is_confirmed:
+                    for row in rows:
+                        self._operate(request, operation, row, form.cleaned_data)
+                    return HttpResponseRedirect(self._back(request))
         context = {
+            "rehearsal": rehearsal,
             **self.admin_site.each_context(request),
             "title": operation.label,
             "opts": self.opts,
@@ -225,6 +252,20 @@ class OperationsAdmin(ReadOnlyAdmin):
             "back": self._back(request),
         }
         return render(request, "admin/operate.html", context)
+
+    def _rehearse(
+        self,
+        request: HttpRequest,
+        operation: Operation,
+        rows: Sequence[Any],
+        values: dict[str, Any],
+    ) -> Rehearsal | None:
+        if operation.rehearse is None:
+            return None
+        lines = tuple(line for row in rows for line in operation.rehearse(row, request, values))
+        mark = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        sent = request.POST.get("rehearsed", "")
+        return Rehearsal(lines, mark, is_confirmed=sent == mark, is_changed=bool(sent))
 
     def form_arguments(self, operation: Operation, rows: Sequence[Any]) -> dict[str, Any]:  # noqa: ARG002 for subclasses
         """What the operation's form is made with."""

@@ -23,9 +23,11 @@ ORGANISERS_MAY: dict[str, dict[str, tuple[str, ...]]] = {
             "attempt",
             "series",
             "seriesslot",
+            "ruling",
+            "supersededmatch",
         ),
         "add": ("tournament",),
-        "change": ("tournament", "entrant", "match", "series"),
+        "change": ("tournament", "entrant", "pairing", "match", "series"),
     },
     "players": {
         "view": ("bot", "botversion", "versiongame"),

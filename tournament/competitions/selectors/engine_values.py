@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+from django.db.models import F, Q, QuerySet, Subquery
 
 from engine.errors import ArenaError
 from engine.formats import Format, get_format
@@ -24,6 +25,7 @@ from tournament.competitions.models import (
     Match,
     Pairing,
     PairingEntrant,
+    Round,
     Stage,
     Tournament,
     TournamentSecret,
@@ -91,11 +93,20 @@ def stage_lot(prk: bytes, slug: str, index: int) -> bytes:
 def stage_view(stage: Stage) -> formats.StageView:
     """All of a stage that its format may know: entrants, published rounds and their results."""
     pairings = _pairings_of(stage)
-    rounds = stage.rounds.order_by("index").values_list("pk", "index")
+    rounds = whole_rounds(stage).values_list("pk", "index")
     return _view(
         stage,
         _seeded(stage.tournament.entrants.filter(seed__isnull=False)),
         tuple(formats.Round(index=index, pairings=tuple(pairings[pk])) for pk, index in rounds),
+    )
+
+
+def whole_rounds(stage: Stage) -> QuerySet[Round]:
+    """The rounds in their order, as far as no ruling has taken pairings out of them."""
+    rounds = stage.rounds.order_by("index")
+    broken = rounds.filter(is_partial=True).values("index")[:1]
+    return rounds.annotate(_broken=Subquery(broken)).filter(
+        Q(_broken__isnull=True) | Q(index__lt=F("_broken"))
     )
 
 

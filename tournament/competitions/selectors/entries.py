@@ -15,6 +15,7 @@ from tournament.competitions.models import (
     Pairing,
     Stage,
     Tournament,
+    spell_rating_key,
 )
 from tournament.competitions.selectors.engine_values import seats_at_table, stage_format
 from tournament.leaderboards.selectors import counting_results, preview_void
@@ -104,23 +105,16 @@ def played_pairings(entrant: Entrant) -> QuerySet[Pairing]:
 
 def rated_match_keys(pairings: QuerySet[Pairing]) -> list[str]:
     """The keys in the rating log of those pairings whose results count there, in its order."""
-    rated = pairings.filter(match__rated=True).values_list("tournament__slug", "key")
-    return counting_results([f"{slug}/{key}" for slug, key in rated])
-
-
-def preview_disqualification(entrant: Entrant) -> tuple[RatingChange, ...]:
-    """What voiding all that an entrant has played would change in the ratings, the biggest first."""
-    return _preview(entrant.tournament, played_pairings(entrant))
+    rated = pairings.filter(match__rated=True).values_list("tournament__slug", "key", "edition")
+    return counting_results([spell_rating_key(*row) for row in rated])
 
 
 def preview_cancellation(tournament: Tournament) -> tuple[RatingChange, ...]:
     """What cancelling a tournament would change in the ratings, the biggest change first."""
-    return _preview(tournament, tournament.pairings.all())
-
-
-def _preview(tournament: Tournament, pairings: QuerySet[Pairing]) -> tuple[RatingChange, ...]:
     return preview_void(
-        game=tournament.game, kind=tournament.kind, match_keys=rated_match_keys(pairings)
+        game=tournament.game,
+        kind=tournament.kind,
+        match_keys=rated_match_keys(tournament.pairings.all()),
     )
 
 

@@ -35,6 +35,7 @@ from tournament.competitions.selectors.engine_values import (
     stage_options,
     stage_view,
     tournament_key,
+    whole_rounds,
 )
 from tournament.competitions.selectors.entries import versions_awaited, versions_that_would_play
 from tournament.players.models import Bot, Player
@@ -128,6 +129,22 @@ class AwaitedVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class RulingRow:
+    """What an organiser decided about results."""
+
+    subject: str
+    """The match's key, or the entrant's name."""
+    kind: str
+    label: str
+    reason: str
+    before: str
+    after: str
+    at: datetime
+    superseded: tuple[str, ...]
+    """The keys of the matches that it took back."""
+
+
+@dataclass(frozen=True, slots=True)
 class TournamentPage:
     """All that a tournament's page shows, but for what its row tells."""
 
@@ -146,6 +163,8 @@ class TournamentPage:
     """By bot the version that would play, as things stand; empty once the versions are frozen."""
     awaited: tuple[AwaitedVersion, ...]
     """What has to be decided before a closed tournament can be sealed."""
+    rulings: tuple[RulingRow, ...]
+    """In the order in which they were made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +234,24 @@ def tournament_page(slug: str) -> TournamentPage:
         secret=revealed_secret(tournament),
         would_play=_would_play(tournament),
         awaited=_awaited(tournament),
+        rulings=_rulings(tournament),
+    )
+
+
+def _rulings(tournament: Tournament) -> tuple[RulingRow, ...]:
+    rows = tournament.rulings.prefetch_related("superseded").order_by("pk")
+    return tuple(
+        RulingRow(
+            subject=row.subject,
+            kind=row.kind,
+            label=row.get_kind_display(),
+            reason=row.reason,
+            before=row.before,
+            after=row.after,
+            at=row.at,
+            superseded=tuple(match.key for match in row.superseded.all()),
+        )
+        for row in rows
     )
 
 
@@ -388,9 +425,7 @@ def _rounds(stage: Stage) -> tuple[RoundRow, ...]:
         .select_related("pairing")
         .in_bulk(field_name="pairing_id")
     )
-    rounds: QuerySet[Round] = stage.rounds.order_by("index").prefetch_related(
-        "pairings__entrants__entrant"
-    )
+    rounds: QuerySet[Round] = whole_rounds(stage).prefetch_related("pairings__entrants__entrant")
     return tuple(
         RoundRow(
             index=published.index,

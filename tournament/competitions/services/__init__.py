@@ -26,7 +26,14 @@ from tournament.competitions.services.planning import (
     create_tournament,
 )
 from tournament.competitions.services.playing import Play, forfeit_match, play_match
-from tournament.competitions.services.rounds import advance_round
+from tournament.competitions.services.previewing import Preview, preview
+from tournament.competitions.services.rounds import advance_round, publish_results
+from tournament.competitions.services.rulings import (
+    correct_result,
+    rerun_match,
+    restore_match,
+    void_match,
+)
 from tournament.competitions.services.series import create_series, restart_series
 from tournament.competitions.services.sweeping import sweep_blobs
 
@@ -34,10 +41,12 @@ __all__ = [
     "Due",
     "Plan",
     "Play",
+    "Preview",
     "advance_round",
     "cancel_tournament",
     "check_plan",
     "close_tournament",
+    "correct_result",
     "create_series",
     "create_tournament",
     "dispatch",
@@ -48,10 +57,15 @@ __all__ = [
     "open_tournament",
     "pause_tournament",
     "play_match",
+    "preview",
+    "publish_results",
+    "rerun_match",
     "restart_series",
+    "restore_match",
     "resume_tournament",
     "round_is_empty",
     "start_tournament",
     "sweep_blobs",
+    "void_match",
     "withdraw_entrant",
 ]

@@ -15,6 +15,7 @@ from tournament.competitions.models import (
     EntrantState,
     Match,
     Pairing,
+    RulingKind,
     Tournament,
     TournamentState,
 )
@@ -31,6 +32,7 @@ from tournament.competitions.services.rounds import (
     replace_result,
     store_result,
 )
+from tournament.competitions.services.rulings import note_ruling
 from tournament.leaderboards.models import PoolKind
 from tournament.leaderboards.services import void_results
 from tournament.players.models import UNDECIDED, Bot, Player, VersionState
@@ -121,18 +123,31 @@ def withdraw_entrant(*, entrant: Entrant, by: Player, reason: str = "") -> Entra
 
 
 @transaction.atomic
-def disqualify_entrant(*, entrant: Entrant, reason: str, void_played: bool = False) -> Entrant:
+def disqualify_entrant(
+    *, entrant: Entrant, reason: str, void_played: bool = False, by: Player | None = None
+) -> Entrant:
     """Take an entrant out: open and later pairings are walkovers.
 
     What was played stays, or with `void_played` counts for nothing in standings and ratings (who
-    advanced has advanced). `selectors.preview_disqualification` tells beforehand what that changes.
+    advanced has advanced). `previewing.preview` tells beforehand what that changes.
     Raises EntryError without a reason or if it does not play, TournamentStateError as for withdrawing.
     """
     if not reason.strip():
         raise EntryError("give a reason: its player will read it")
     if void_played:
         _void_played(entrant)
-    return _take_out(entrant, EntrantState.DISQUALIFIED, reason)
+    entrant = _take_out(entrant, EntrantState.DISQUALIFIED, reason)
+    note_ruling(
+        tournament=entrant.tournament,
+        kind=RulingKind.DISQUALIFIED,
+        subject=entrant.name,
+        reason=reason,
+        by=by,
+        after="what it has played counts for nothing"
+        if void_played
+        else "what it has played stays",
+    )
+    return entrant
 
 
 def _void_played(entrant: Entrant) -> None:

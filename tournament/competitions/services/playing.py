@@ -32,6 +32,7 @@ from tournament.competitions.models import (
     MatchState,
     Pairing,
     PauseCause,
+    RulingKind,
     Tournament,
     TournamentState,
 )
@@ -44,6 +45,8 @@ from tournament.competitions.selectors.engine_values import (
 )
 from tournament.competitions.selectors.tables import record_name
 from tournament.competitions.services.rounds import store_result
+from tournament.competitions.services.rulings import note_ruling, spell_result
+from tournament.players.models import Player
 from tournament.players.services import Crash, count_match
 from tournament.store import leases
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
@@ -316,7 +319,9 @@ def end_attempt(lease: Lease, ending: AttemptEnding, detail: str = "") -> None:
 
 
 @transaction.atomic
-def forfeit_match(*, match: Match, offenders: Sequence[int], reason: str) -> Match:
+def forfeit_match(
+    *, match: Match, offenders: Sequence[int], reason: str, by: Player | None = None
+) -> Match:
     """Decide a match against `offenders` (entrant ids) without playing it; there is no record of it.
 
     What is being played is discarded; it is not rated. Raises TournamentStateError if it is decided or
@@ -346,4 +351,15 @@ def forfeit_match(*, match: Match, offenders: Sequence[int], reason: str) -> Mat
         ending=AttemptEnding.CANCELLED, ended_at=Now(), detail=reason.strip()
     )
     _decide(pairing, outcome)
+    fresh = Pairing.objects.prefetch_related("entrants__entrant").get(pk=pairing.pk)
+    note_ruling(
+        tournament=tournament,
+        kind=RulingKind.FORFEITED,
+        subject=pairing.key,
+        reason=reason,
+        by=by,
+        published=pairing.round,
+        before="open",
+        after=spell_result(fresh),
+    )
     return match

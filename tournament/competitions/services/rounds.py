@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Max, QuerySet
 from django.db.models.functions import Now
 
 from engine.errors import FormatError
@@ -15,11 +15,11 @@ from engine.formats.base import SCORE_DENOMINATOR
 from engine.record import BoardsContest
 from tournament.competitions.models import (
     MATCH_TRANSITIONS,
+    PLAYED,
     ROUND_TRANSITIONS,
     TOURNAMENT_TRANSITIONS,
     Attempt,
     AttemptEnding,
-    DecidedBy,
     Entrant,
     Match,
     MatchState,
@@ -28,6 +28,7 @@ from tournament.competitions.models import (
     Round,
     RoundState,
     Stage,
+    SupersededMatch,
     Tournament,
     TournamentState,
 )
@@ -39,10 +40,31 @@ from tournament.competitions.selectors.engine_values import (
 )
 from tournament.competitions.services.planning import MIN_RATED_BOARDS
 from tournament.leaderboards.services import RatedResult, RatedTeam, append_results
+from tournament.store.clock import read_clock
 from tournament.store.leases import FREE_FIELDS
 
 MAX_OPEN_PAIRINGS = 500
 """A format that can pair ahead does so until so many pairings are open."""
+
+
+@transaction.atomic
+def publish_results(*, tournament: Tournament) -> bool:
+    """Make the sealed results public and rate them, in the order of the rounds; whether any were sealed.
+
+    Nothing of a cancelled tournament is rated.
+    """
+    tournament = Tournament.objects.select_for_update().get(pk=tournament.pk)
+    sealed = list(
+        Round.objects.filter(stage__tournament=tournament, published_at__isnull=True)
+        .select_related("stage__tournament")
+        .order_by("stage__index", "index")
+    )
+    Round.objects.filter(pk__in=[each.pk for each in sealed]).update(published_at=Now())
+    for each in sealed:
+        is_due = each.state == RoundState.COMPLETE and not each.is_partial
+        if is_due and tournament.state != TournamentState.CANCELLED:
+            rate_round(each)
+    return bool(sealed)
 
 
 @transaction.atomic
@@ -66,6 +88,8 @@ def advance_round(*, tournament: Tournament) -> bool:
         if planned is None:
             if not all(published.is_complete for published in view.rounds):
                 return changed
+            if stage.rounds.filter(is_partial=True).exists():
+                raise FormatError("the rounds after a ruling cannot be paired again")
             if stage.rounds.exclude(state=RoundState.COMPLETE).exists():
                 continue  # decided since we looked: it has to be closed first
             _finish(tournament, stage, view)
@@ -78,26 +102,34 @@ def _close_rounds(stage: Stage) -> bool:
     """Close what is decided up to the first round that is not; so the log's order is that of the rounds."""
     closed = False
     for opened in stage.rounds.filter(state=RoundState.OPEN).order_by("index"):
-        if opened.pairings.filter(decided_by="").exists():
+        if opened.is_partial or opened.pairings.filter(decided_by="").exists():
             break
-        _rate(stage, opened)
+        if opened.published_at is not None:
+            rate_round(opened)
         ROUND_TRANSITIONS.move_row(opened, RoundState.COMPLETE, completed_at=Now())
         closed = True
     return closed
 
 
-def _rate(stage: Stage, closed: Round) -> None:
-    """Append the round's rating events, in the order of the match keys."""
-    tournament = stage.tournament
+def rate_round(closed: Round) -> None:
+    """Append the rating events of a complete round, in the order of the match keys.
+
+    What is in the log already is left out. In the caller's transaction.
+    """
+    tournament = closed.stage.tournament
     rated = (
-        Match.objects.filter(pairing__round=closed, state=MatchState.FINISHED, rated=True)
-        .exclude(pairing__decided_by=DecidedBy.VOID)
-        .select_related("pairing")
+        Match.objects.filter(
+            pairing__round=closed,
+            pairing__decided_by__in=PLAYED,
+            state=MatchState.FINISHED,
+            rated=True,
+        )
+        .select_related("pairing__tournament")
         .prefetch_related("pairing__entrants__entrant__bots__version__bot")
     )
     results = [
         RatedResult(
-            match_key=f"{tournament.slug}/{match.pairing.key}",
+            match_key=match.pairing.rating_key,
             teams=tuple(_team(part) for part in match.pairing.entrants.all()),
         )
         for match in sorted(rated, key=lambda match: match.pairing.key)
@@ -130,6 +162,8 @@ def _may_go_on(stage: Stage) -> bool:
 
     While one match holds up a stage whose rounds are all published, this spares reading all of it.
     """
+    if stage.rounds.filter(is_partial=True).exists():
+        return True
     undecided = Pairing.objects.filter(round__stage=stage, decided_by="").count()
     if not undecided or undecided >= MAX_OPEN_PAIRINGS:
         return not undecided
@@ -140,11 +174,42 @@ def _may_go_on(stage: Stage) -> bool:
 
 def _publish(stage: Stage, planned: formats.Round) -> None:
     tournament = stage.tournament
+    is_sealed = tournament.results_at is not None and tournament.results_at > read_clock()
     published, created = Round.objects.get_or_create(
-        stage=stage, index=planned.index, defaults={"state": RoundState.OPEN, "opened_at": Now()}
+        stage=stage,
+        index=planned.index,
+        defaults={
+            "state": RoundState.OPEN,
+            "opened_at": Now(),
+            "published_at": None if is_sealed else Now(),
+        },
     )
-    if not created:
-        return
+    missing = planned.pairings if created else _missing(published, planned)
+    _add_pairings(stage, published, missing)
+
+
+def _missing(published: Round, planned: formats.Round) -> tuple[formats.Pairing, ...]:
+    """The pairings that a ruling took from a round; from now on it has all again."""
+    if not published.is_partial:
+        return ()
+    Round.objects.filter(pk=published.pk).update(is_partial=False)
+    kept = {
+        pairing.key: tuple(part.entrant_id for part in pairing.entrants.all())
+        for pairing in published.pairings.prefetch_related("entrants")
+    }
+    moved = [
+        pairing.key
+        for pairing in planned.pairings
+        if kept.get(pairing.key, pairing.entrants) != pairing.entrants
+    ]
+    if moved:
+        raise FormatError(f"{', '.join(moved)} would be paired otherwise after the ruling")
+    return tuple(pairing for pairing in planned.pairings if pairing.key not in kept)
+
+
+def _add_pairings(stage: Stage, published: Round, planned: Sequence[formats.Pairing]) -> None:
+    tournament = stage.tournament
+    editions = _last_editions(tournament, [pairing.key for pairing in planned])
     pairings = Pairing.objects.bulk_create(
         [
             Pairing(
@@ -153,13 +218,14 @@ def _publish(stage: Stage, planned: formats.Round) -> None:
                 key=pairing.key,
                 slot=pairing.slot,
                 is_bye=pairing.is_bye,
+                edition=1 + editions.get(pairing.key, 0),
                 decided_by=str(pairing.result.decided_by) if pairing.result else "",
             )
-            for pairing in planned.pairings
+            for pairing in planned
         ],
         batch_size=500,
     )
-    both = list(zip(pairings, planned.pairings, strict=True))
+    both = list(zip(pairings, planned, strict=True))
     PairingEntrant.objects.bulk_create(
         [part for row, pairing in both for part in _parts(row, pairing)], batch_size=500
     )
@@ -172,6 +238,14 @@ def _publish(stage: Stage, planned: formats.Round) -> None:
         ],
         batch_size=500,
     )
+
+
+def _last_editions(tournament: Tournament, keys: Sequence[str]) -> dict[str, int]:
+    """By key the number of the last edition that a ruling took back."""
+    if not SupersededMatch.objects.filter(tournament=tournament).exists():
+        return {}
+    rows = SupersededMatch.objects.filter(tournament=tournament, key__in=keys)
+    return dict(rows.order_by().values_list("key").annotate(Max("edition")))
 
 
 def is_rated(stage: Stage) -> bool:
@@ -243,10 +317,15 @@ def _write_parts(pairing: Pairing, result: formats.PairingResult) -> None:
 
 
 def _finish(tournament: Tournament, stage: Stage, view: formats.StageView) -> None:
-    """Write the final places; from now on the secret is for everybody."""
+    """Write the final places; from now on the secret is for everybody, unless results are sealed."""
+    write_places(tournament, stage, view)
+    TOURNAMENT_TRANSITIONS.move_row(tournament, TournamentState.FINISHED, finished_at=Now())
+
+
+def write_places(tournament: Tournament, stage: Stage, view: formats.StageView) -> None:
+    """Write the places of a finished tournament."""
     places = {row.entrant: row.place for row in stage_format(stage).standings(view)}
     entrants = list(tournament.entrants.filter(pk__in=places))
     for entrant in entrants:
         entrant.place = places[entrant.pk]
     Entrant.objects.bulk_update(entrants, ["place"], batch_size=500)
-    TOURNAMENT_TRANSITIONS.move_row(tournament, TournamentState.FINISHED, finished_at=Now())

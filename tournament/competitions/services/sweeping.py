@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tournament.competitions.models import Match
+from tournament.competitions.models import Match, SupersededMatch
 from tournament.players.models import BotVersion
 from tournament.store.clock import read_clock
 from tournament.store.services import sweep
@@ -14,13 +14,14 @@ KEPT_FOR = timedelta(days=1)
 
 
 def sweep_blobs() -> int:
-    """Delete old blobs that neither a version nor a match names; how many those were."""
+    """Delete old blobs that neither a version nor a match names, superseded ones included; how many those were."""
     keep: set[str] = set()
     for rows, field in (
         (BotVersion.objects, "wheel_sha256"),
         (BotVersion.objects, "log_sha256"),
         (Match.objects, "record_sha256"),
         (Match.objects, "logs_sha256"),
+        (SupersededMatch.objects, "record_sha256"),
     ):
         keep.update(rows.values_list(field, flat=True))
     return sweep(keep=keep, older_than=read_clock() - KEPT_FOR)

@@ -7,7 +7,6 @@ from fractions import Fraction
 import pytest
 from django.db import transaction
 
-from engine.ratings import Rating as EngineRating
 from tests.tournament_factories import (
     entrant_of,
     make_bot,
@@ -32,7 +31,6 @@ from tournament.competitions.models import (
 )
 from tournament.competitions.selectors import (
     match_record,
-    preview_disqualification,
     tournament_page,
 )
 from tournament.competitions.services import Plan, Play, playing, rounds
@@ -293,16 +291,20 @@ class TestTakenOut:
             play(match)
         services.advance_round(tournament=tournament)
         alpha = entrant_of(tournament, "alpha")
-        expected = {row.version_id: EngineRating(row.mu, row.sigma) for row in Rating.objects.all()}
-        for change in preview_disqualification(alpha):
-            expected[change.version] = change.after
-        services.disqualify_entrant(entrant=alpha, reason="two wheels", void_played=True)
+
+        def act() -> object:
+            return services.disqualify_entrant(entrant=alpha, reason="two wheels", void_played=True)
+
+        expected = {line.what: line.after for line in services.preview(tournament, act).ratings}
+        assert len(expected) == 4  # who met alpha, and who met them
+        act()
         assert set(
             Pairing.objects.filter(entrants__entrant=alpha).values_list("decided_by", flat=True)
         ) == {DecidedBy.VOID, DecidedBy.WALKOVER}
-        assert expected.pop(bots[0].versions.get().pk) is None
-        found = {row.version_id: EngineRating(row.mu, row.sigma) for row in Rating.objects.all()}
-        assert found == expected
+        assert expected.pop("alpha 1.0") == "no rating"
+        assert not Rating.objects.filter(bot=bots[0]).exists()
+        found = {str(row.version): f"{row.shown:.2f}" for row in Rating.objects.all()}
+        assert {name: found[name] for name in expected} == expected
         assert verify_ratings(game="eighty", kind="mono") == ()
         assert RatingEvent.objects.filter(kind="void").count() == 2
 

@@ -13,8 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.tournament_factories import accept, entrant_of, make_tournament, start, submit
-from tournament.competitions.models import Match, Series, Tournament
-from tournament.competitions.services import create_series
+from tournament.competitions.models import Match, Ruling, Series, Tournament
+from tournament.competitions.services import advance_round, create_series, play_match
 from tournament.leaderboards.models import Rating
 from tournament.leaderboards.services import RatedResult, RatedTeam, append_results
 from tournament.players import services as players
@@ -31,8 +31,14 @@ def text_of(client, path: str) -> str:
 
 
 def operate(client, model: str, name: str, *rows, **values):
+    """Send an operation's form; and once more, where the page first shows what it would change."""
     ids = ",".join(str(row.pk) for row in rows)
-    return client.post(f"/admin/{model}/operate/{name}/?ids={ids}", values, follow=True)
+    path = f"/admin/{model}/operate/{name}/?ids={ids}"
+    answer = client.post(path, values, follow=True)
+    shown = re.search(r'name="rehearsed" value="(\w+)"', answer.content.decode())
+    if shown is None:
+        return answer
+    return client.post(path, {**values, "rehearsed": shown[1]}, follow=True)
 
 
 def test_leaderboard_lists_rank_bot_owner_rating_matches_and_win_rate(olga, site):
@@ -333,8 +339,12 @@ def test_rows_cannot_be_written_past_the_services(root, site):
 
 def test_disqualification_shows_what_it_would_change_and_walks_over(olga, site):
     beta = entrant_of(site.table, "beta")
-    page = text_of(olga, f"/admin/competitions/entrant/operate/disqualify/?ids={beta.pk}")
-    assert "count for nothing" in page
+    path = f"/admin/competitions/entrant/operate/disqualify/?ids={beta.pk}"
+    assert "count for nothing" in text_of(olga, path)
+    shown = olga.post(path, {"reason": "two accounts"}).content.decode()
+    assert re.search(r"beta: open → [^<]* won, by the absence of an entrant", shown)
+    beta.refresh_from_db()
+    assert beta.state == "active"
     operate(olga, "competitions/entrant", "disqualify", beta, reason="two accounts")
     beta.refresh_from_db()
     assert (beta.state, beta.reason) == ("disqualified", "two accounts")
@@ -354,6 +364,49 @@ def test_match_is_decided_by_forfeit(olga, site):
     match.refresh_from_db()
     assert match.termination == "forfeit"
     assert match.pairing.entrants.first().place == 2
+
+
+def test_correction_in_a_bracket_shows_its_cascade_before_it_is_applied(olga, site):
+    cup = start(make_tournament(site.bots, name="Other Cup"))
+    for match in cup.matches.all():
+        play_match(match_id=match.pk, trusted=True)
+    advance_round(tournament=cup)
+    match = cup.matches.get(pairing__key="SE/R1/M1")
+    loser = match.pairing.entrants.get(advances=False)
+    path = f"/admin/competitions/match/operate/correct/?ids={match.pk}"
+    assert loser.entrant.name in text_of(olga, path)
+    values = {"winner": str(loser.index), "reason": "the other way round"}
+    page = olga.post(path, values).content.decode()
+    assert "Match SE/R2/M1: " in page
+    assert "What it would change" in page
+    loser.refresh_from_db()
+    assert not loser.advances
+    mark = re.search(r'name="rehearsed" value="(\w+)"', page)[1]
+
+    play_match(match_id=cup.matches.get(pairing__key="SE/R2/M1").pk, trusted=True)
+    page = olga.post(path, {**values, "rehearsed": mark}).content.decode()
+    assert "Something has happened since you looked" in page
+    loser.refresh_from_db()
+    assert not loser.advances
+
+    mark = re.search(r'name="rehearsed" value="(\w+)"', page)[1]
+    answer = olga.post(path, {**values, "rehearsed": mark}, follow=True)
+    assert "done for" in answer.content.decode()
+    loser.refresh_from_db()
+    assert loser.advances
+    ruling = Ruling.objects.get()
+    assert (ruling.by, ruling.superseded.get().key) == (site.olga, "SE/R2/M1")
+    assert "the other way round" in text_of(olga, "/admin/competitions/ruling/")
+    assert "SE/R2/M1" in text_of(olga, f"/admin/competitions/ruling/{ruling.pk}/change/")
+
+
+def test_ruling_that_is_not_possible_says_why_instead_of_a_preview(olga, site):
+    match = site.cup.matches.get(pairing__key="SE/R1/M1")
+    loser = match.pairing.entrants.get(advances=False)
+    path = f"/admin/competitions/match/operate/correct/?ids={match.pk}"
+    page = olga.post(path, {"winner": str(loser.index), "reason": "late"}).content.decode()
+    assert "has ended" in page
+    assert "What it would change" not in page
 
 
 def test_match_page_lists_its_attempts_and_record(olga, site):

@@ -373,3 +373,16 @@ def test_phone_shows_the_interval_that_the_page_explains(client, site):
     page = client.get("/leaderboards/eighty/mono/").content.decode()
     assert page.count('class="narrow"') == 4
     assert "The interval holds" in page
+
+
+def test_rulings_are_told_on_the_page_and_in_the_api(site, client):
+    match = site.table.matches.get(state="finished")
+    competitions.void_match(pairing=match.pairing, reason="the hall <was> dark", by=site.olga)
+    page = client.get("/tournaments/table/").content.decode()
+    assert "the hall &lt;was&gt; dark" in page
+    (ruling,) = client.get("/api/tournaments/table").json()["rulings"]
+    assert (ruling["subject"], ruling["kind"], ruling["after"]) == (
+        match.pairing.key,
+        "voided",
+        "annulled",
+    )

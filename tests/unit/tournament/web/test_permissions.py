@@ -88,6 +88,7 @@ PAGES = {
     "/admin/competitions/match/": STAFF,
     "/admin/competitions/pairing/": STAFF,
     "/admin/competitions/round/": STAFF,
+    "/admin/competitions/ruling/": STAFF,
     "/admin/competitions/series/": STAFF,
 }
 UNTABLED = {
