@@ -12,6 +12,7 @@
     │   └── WheelError             a file that is no acceptable wheel (carries every reason)
     ├── IllegalActionError         an action that the rules do not allow here
     ├── RecordError                a match record that is not true (carries the place)
+    │   └── BundleError            a tournament bundle that is not true
     ├── SandboxUnavailableError    this machine cannot hold a bot (carries what is missing)
     └── InfrastructureError        our own failure: the match is void and is played again
         └── StarvedError           this machine was too busy to let a bot run
@@ -89,6 +90,10 @@ class RecordError(ArenaError):
         self.place = _quote(place, 120)
         self.message = _quote(message, 500)
         super().__init__(f"{self.place}: {self.message}")
+
+
+class BundleError(RecordError):
+    """A tournament bundle that is not true; `place` as in ``stages[0].rounds[1].pairings[0].key``."""
 
 
 class SandboxUnavailableError(ArenaError):

@@ -10,6 +10,7 @@ format's own, those of the second begin with ``S2/``, and so on: ``S2/SE/R1/M3``
 
 from __future__ import annotations
 
+import hmac
 import re
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +18,8 @@ import msgspec
 
 from engine.errors import FormatError
 from engine.formats import get_format
-from engine.formats.base import SeededEntrant, StageView
+from engine.formats.base import Format, SeededEntrant, StageView
+from engine.shuffle import pack_items
 
 MAX_STAGES = 5
 """More than anyone has asked for; it keeps a page and its keys short."""
@@ -88,6 +90,31 @@ def next_stage_entrants(view: StageView, plan: StagePlan) -> tuple[SeededEntrant
         return ()
     going_on = get_format(plan.format).qualify(view, min(plan.qualifiers, len(view.active)))
     return tuple(SeededEntrant(id=entrant, seed=seed) for seed, entrant in enumerate(going_on, 1))
+
+
+def final_places(stages: Sequence[tuple[Format, StageView]]) -> dict[int, int]:
+    """The places in a whole tournament by entrant id; ties share the better one.
+
+    Who played the last stage has the place of its table. Who did not go on from a stage comes after all who
+    did, in the order of that stage's table.
+    """
+    places: dict[int, int] = {}
+    for fmt, view in reversed(stages):
+        ahead = len(places)
+        left = [row for row in fmt.standings(view) if row.entrant not in places]
+        better = sorted(row.place for row in left)
+        places.update({row.entrant: ahead + 1 + better.index(row.place) for row in left})
+    return places
+
+
+def stage_lot(prk: bytes, tournament_id: str, index: int) -> bytes:
+    """The verifiable lot of a stage: HMAC-SHA256(PRK, LP("dt/stage-lot/v1", tournament id, stage) ‖ 0x01).
+
+    It comes from the same key as the deals under a label of its own, so nobody could choose it, and
+    everybody can recompute it once the secret is out. `index` counts stages from 0.
+    """
+    packed = pack_items("dt/stage-lot/v1", tournament_id, index)
+    return hmac.digest(prk, packed + b"\x01", "sha256")
 
 
 def match_key(stage: int, key: str) -> str:

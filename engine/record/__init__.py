@@ -12,8 +12,10 @@ from __future__ import annotations
 from engine.record.checks import BOT_NAME, check_spec, make_spec
 from engine.record.codec import (
     canonical_json,
+    check_contest_is_whole,
     compute_digest,
     decode_record,
+    decode_strictly,
     encode_record,
     record_schema,
 )
@@ -57,10 +59,12 @@ __all__ = [
     "Slot",
     "Timing",
     "canonical_json",
+    "check_contest_is_whole",
     "check_spec",
     "compute_digest",
     "deal_board",
     "decode_record",
+    "decode_strictly",
     "encode_record",
     "make_spec",
     "next_slot",

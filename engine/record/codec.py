@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cache
 from importlib.resources import files
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from engine.errors import RecordError
-from engine.record.values import BoardsContest, MatchRecord, sha256_hex
+from engine.record.values import MatchRecord, sha256_hex
 
 _MOST_DIGITS = 400
-_DECODER = msgspec.json.Decoder(MatchRecord)
+_T = TypeVar("_T")
 
 
 def encode_record(record: MatchRecord) -> bytes:
@@ -28,15 +29,29 @@ def decode_record(data: bytes) -> MatchRecord:
     Raises RecordError with the place. What is read has the right form; whether it is true says
     `replay`.
     """
+    record, document = decode_strictly(data, MatchRecord)
+    check_contest_is_whole(document["contest"], "contest")
+    return record
+
+
+def decode_strictly(data: bytes, kind: type[_T]) -> tuple[_T, Any]:
+    """Read a JSON document of this kind as strictly as a record: its value, and as plain values.
+
+    Raises RecordError with the place, ``record`` for the document as a whole.
+    """
     try:
-        record = _decode(data)
-        document = _parse_once(data)
+        return _decode(data, kind), _parse_once(data)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise RecordError("record", f"this is no JSON document: {error}") from error
-    # The one field that has a default, for those who make a contest: a document writes it.
-    if isinstance(record.contest, BoardsContest) and "extra_boards" not in document["contest"]:
-        raise RecordError("contest", "Object missing required field `extra_boards`")
-    return record
+
+
+def check_contest_is_whole(contest: dict[str, Any], place: str) -> None:
+    """Raise RecordError, at `place`, for a contest that leaves out what has a default.
+
+    That is for those who make a contest; a document writes it.
+    """
+    if contest.get("kind") == "boards" and "extra_boards" not in contest:
+        raise RecordError(place, "Object missing required field `extra_boards`")
 
 
 def canonical_json(value: Any) -> bytes:
@@ -63,12 +78,17 @@ def record_schema() -> dict[str, Any]:
     return schema
 
 
-def _decode(data: bytes) -> MatchRecord:
+@cache
+def _decoder(kind: type[_T]) -> msgspec.json.Decoder[_T]:
+    return msgspec.json.Decoder(kind)
+
+
+def _decode(data: bytes, kind: type[_T]) -> _T:
     try:
-        return _DECODER.decode(data)
+        return _decoder(kind).decode(data)
     except msgspec.ValidationError as error:
         _parse_once(data)
-        _locate(msgspec.json.decode(data), MatchRecord, "")
+        _locate(msgspec.json.decode(data), kind, "")
         raise RecordError("record", str(error)) from error
     except msgspec.DecodeError:
         _parse_once(data)  # knows the place of a number that is too large
