@@ -8,8 +8,9 @@ The module knows no records: it gets the scores of plays as numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from random import Random
 
 import msgspec
 
@@ -69,14 +70,25 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     1 says that mirroring saved nothing. None where it cannot be told."""
 
 
+class Mirroring(msgspec.Struct, frozen=True):
+    """What playing a board in each rotation saved, for one measure of the first entrant."""
+
+    correlation: float | None
+    """Of two plays of one set: below 0 luck cancels out, at 0 mirroring saves nothing. None where it
+    cannot be told: for one set alone, or where all plays are equal."""
+    variance_ratio: float | None
+    """The variance of a mean over as many unrelated plays, over that of the mirrored ones: how many
+    unmirrored plays one mirrored play is worth. None also where the sets' means are all equal."""
+
+
 def compare_sets(sets: Sequence[Sequence[Sequence[int]]]) -> Comparison:
     """Compare entrants by ``sets[set][rotation][entrant]``: what each entrant scored in each play.
 
     Raises UsageError for no set at all, or for sets that differ in their number of entrants.
     """
     entrants = _count_entrants(sets)
-    points = [[_points(play) for play in mirrored] for mirrored in sets]
-    scores = [[_scores(play) for play in mirrored] for mirrored in sets]
+    points = [[points_of_play(play) for play in mirrored] for mirrored in sets]
+    scores = [[scores_of_play(play) for play in mirrored] for mirrored in sets]
     summaries = tuple(
         EntrantSummary(
             points=estimate([_mean([play[e] for play in mirrored]) for mirrored in points]),
@@ -92,7 +104,9 @@ def compare_sets(sets: Sequence[Sequence[Sequence[int]]]) -> Comparison:
         superiority=_superiority([_mean([play[0] for play in s]) for s in scores])
         if is_duel
         else None,
-        mirroring=_mirroring([[play[0] for play in mirrored] for mirrored in points]),
+        mirroring=measure_mirroring(
+            [[play[0] for play in mirrored] for mirrored in points]
+        ).variance_ratio,
     )
 
 
@@ -108,12 +122,17 @@ def _count_entrants(sets: Sequence[Sequence[Sequence[int]]]) -> int:
     return entrants
 
 
-def _points(play: Sequence[int]) -> list[float]:
+def points_of_play(play: Sequence[int]) -> list[float]:
+    """By entrant, its own score in one play less the mean of the others'."""
     total, others = sum(play), len(play) - 1
     return [own - (total - own) / others for own in play]
 
 
-def _scores(play: Sequence[int]) -> list[float]:
+def scores_of_play(play: Sequence[int]) -> list[float]:
+    """By entrant, (beaten + ½ tied) / (entrants - 1) in one play: between two 1, ½ or 0.
+
+    How far a side was ahead does not count: 90 to 10 is one win as 50 to 40 is.
+    """
     others = len(play) - 1
     return [
         (sum(own > other for other in play) + (sum(own == other for other in play) - 1) / 2)
@@ -181,13 +200,24 @@ def _normal(excess: float, variance: float) -> float:
     return 0.5 * (1 + math.erf(excess / math.sqrt(2 * variance)))
 
 
-def _mirroring(plays: Sequence[Sequence[float]]) -> float | None:
-    """The variance of a mean of as many unrelated plays, over that of the sets' means."""
-    flat = [value for mirrored in plays for value in mirrored]
+def measure_mirroring(plays: Sequence[Sequence[float]]) -> Mirroring:
+    """What mirroring saved, by ``plays[set][rotation]``: the first entrant's result in each play.
+
+    With k plays a set, variance v over all plays and variance b of the sets' means, the ratio is
+    (v/k)/b, and the correlation ρ that explains it is that of b = v/k·(1 + (k-1)ρ). Raises UsageError
+    for no set, or for sets that differ in their number of plays.
+    """
+    if len({len(mirrored) for mirrored in plays}) != 1 or not plays[0]:
+        raise UsageError("mirroring is measured over sets of equally many plays; give at least one")
+    each = len(plays[0])
+    unrelated = _variance([value for mirrored in plays for value in mirrored]) / each
     between = _variance([_mean(mirrored) for mirrored in plays])
-    if len(plays) < 2 or between == 0:
-        return None
-    return _variance(flat) / (len(flat) / len(plays)) / between
+    if len(plays) < 2 or unrelated == 0:
+        return Mirroring(None, None)
+    return Mirroring(
+        correlation=(between / unrelated - 1) / (each - 1) if each > 1 else None,
+        variance_ratio=unrelated / between if between else None,
+    )
 
 
 class Decision(StrEnum):
@@ -222,6 +252,91 @@ class SequentialTest(msgspec.Struct, frozen=True, kw_only=True):
             return Decision.CONTINUE
         return Decision.ACCEPT_H1 if ratio > 0 else Decision.ACCEPT_H0
 
+    def run(self, scores: Iterable[float], most_sets: int) -> Run:
+        """Take sets one by one, in their order, until the test decides, they end, or `most_sets` are in.
+
+        So a stop depends on the sets alone, not on how many were played at a time. Raises UsageError for
+        a score that no set between two has.
+        """
+        counts = [0] * len(SET_SCORES)
+        decision = Decision.CONTINUE
+        for number, score in enumerate(scores, start=1):
+            counts[_cell_of(score)] += 1
+            decision = self.decide(counts)
+            if decision is not Decision.CONTINUE or number >= most_sets:
+                break
+        return Run(tuple(counts), decision)
+
+
+class Run(msgspec.Struct, frozen=True):
+    """Where a sequential test stopped."""
+
+    counts: tuple[int, ...]
+    decision: Decision
+    """`CONTINUE` if the sets ended before it was decided."""
+
+    @property
+    def sets(self) -> int:
+        """How many sets it took."""
+        return sum(self.counts)
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """How a sequential test ended in simulated runs."""
+
+    runs: int
+    accepted_h1: int
+    accepted_h0: int
+    mean_sets: float
+    """Sets a run."""
+
+    @property
+    def rate(self) -> float:
+        """The share of the runs that accepted the better-hypothesis."""
+        return self.accepted_h1 / self.runs
+
+
+def between_equals(counts: Sequence[float]) -> tuple[float, ...]:
+    """The chances of the five scores for a bot against its own copy, from sets that the two played.
+
+    Each of the two is as likely to score x as the other, so each is as likely to score x as 1 - x: the
+    counts and their mirror image are one sample. Their mean is ½ whatever luck the sets had.
+    """
+    checked = _check_counts(counts)
+    total = 2 * sum(checked)
+    return tuple((one + other) / total for one, other in zip(checked, checked[::-1], strict=True))
+
+
+def simulate(
+    test: SequentialTest,
+    chances: Sequence[float],
+    *,
+    runs: int,
+    most_sets: int,
+    generator: Random,
+) -> Calibration:
+    """Let `test` run over sets drawn with these chances of the scores 0, ¼, ½, ¾ and 1, `runs` times.
+
+    Raises UsageError for chances that are none, or no run.
+    """
+    weights = _check_counts(chances)
+    if runs < 1:
+        raise UsageError(f"a calibration needs at least one run; got {runs}")
+    done = [test.run(_draw(weights, most_sets, generator), most_sets) for _ in range(runs)]
+    return Calibration(
+        runs=runs,
+        accepted_h1=sum(run.decision is Decision.ACCEPT_H1 for run in done),
+        accepted_h0=sum(run.decision is Decision.ACCEPT_H0 for run in done),
+        mean_sets=sum(run.sets for run in done) / runs,
+    )
+
+
+def _draw(weights: Sequence[float], most_sets: int, generator: Random) -> Iterable[float]:
+    while most_sets > 0:
+        drawn = min(most_sets, 100)
+        yield from generator.choices(SET_SCORES, weights, k=drawn)
+        most_sets -= drawn
+
 
 def likelihood_ratio(counts: Sequence[float], elo0: float, elo1: float) -> float:
     """The log of how much likelier `counts` are under `elo1` than under `elo0`.
@@ -232,10 +347,11 @@ def likelihood_ratio(counts: Sequence[float], elo0: float, elo1: float) -> float
     filled = _fill(_check_counts(counts))
     total = sum(filled)
     chances = [count / total for count in filled]
-    fit0, fit1 = (_fit(chances, expected_score(difference)) for difference in (elo0, elo1))
+    score0, score1 = expected_score(elo0), expected_score(elo1)
+    x0, x1 = _tilt(chances, score0), _tilt(chances, score1)
     return math.fsum(
-        count * math.log(likely1 / likely0)
-        for count, likely0, likely1 in zip(filled, fit0, fit1, strict=True)
+        count * math.log((1 + x0 * (a - score0)) / (1 + x1 * (a - score1)))
+        for count, a in zip(filled, SET_SCORES, strict=True)
     )
 
 
@@ -246,29 +362,45 @@ def likelihood_ratio_by_moments(counts: Sequence[float], elo0: float, elo1: floa
     return total * (score1 - score0) * (2 * mean - score0 - score1) / (2 * variance)
 
 
-def _fit(chances: Sequence[float], score: float) -> list[float]:
-    """The likeliest chances with mean `score`, near the seen ones.
+def _tilt(chances: Sequence[float], score: float) -> float:
+    """The x for which p_i/(1 + x(a_i - s)) are the likeliest chances with mean `score`, near the seen ones.
 
-    x solves Σp_i(a_i - s)/(1 + x(a_i - s)) = 0, which falls all the way between the poles.
+    It solves Σp_i(a_i - s)/(1 + x(a_i - s)) = 0, which falls all the way between the poles: by Newton's
+    steps, halved towards the ends of what is still possible wherever one leads out of it.
     """
-    low, high = -1 / (1 - score), 1 / score
+    terms = [(p, a - score) for p, a in zip(chances, SET_SCORES, strict=True)]
+    low, high, x = -1 / (1 - score), 1 / score, 0.0
     for _ in range(200):
-        x = (low + high) / 2
-        slope = sum(
-            p * (a - score) / (1 + x * (a - score))
-            for p, a in zip(chances, SET_SCORES, strict=True)
-        )
-        low, high = (x, high) if slope > 0 else (low, x)
-    x = (low + high) / 2
-    return [p / (1 + x * (a - score)) for p, a in zip(chances, SET_SCORES, strict=True)]
+        value = slope = 0.0
+        for p, excess in terms:
+            part = excess / (1 + x * excess)
+            value += p * part
+            slope += p * part * part
+        if value > 0:
+            low = x
+        else:
+            high = x
+        step = x + value / slope
+        if not low < step < high:
+            step = (low + high) / 2
+        if abs(step - x) < 1e-12:
+            return step
+        x = step
+    return x
 
 
 def count_sets(scores: Sequence[float]) -> tuple[int, ...]:
     """How often a set scored 0, ¼, ½, ¾ and 1. Raises UsageError for any other score."""
+    counts = [0] * len(SET_SCORES)
     for score in scores:
-        if score not in SET_SCORES:
-            raise UsageError(f"a set between two scores 0, ¼, ½, ¾ or 1; got {score}")
-    return tuple(sum(score == kind for score in scores) for kind in SET_SCORES)
+        counts[_cell_of(score)] += 1
+    return tuple(counts)
+
+
+def _cell_of(score: float) -> int:
+    if score not in SET_SCORES:
+        raise UsageError(f"a set between two scores 0, ¼, ½, ¾ or 1; got {score}")
+    return round(score * 4)
 
 
 def _check_counts(counts: Sequence[float]) -> list[float]:

@@ -115,6 +115,90 @@ def play(
     )
 
 
+def compare(
+    bots: BotsArgument,
+    game: Annotated[
+        str, typer.Option(metavar="GAME", help="eighty, podkidnoe, or both of them.")
+    ] = "both",
+    elo0: Annotated[
+        float | None,
+        typer.Option(metavar="ELO", help="No gain: the difference that is to be refuted. [0]"),
+    ] = None,
+    elo1: Annotated[
+        float | None, typer.Option(metavar="ELO", help="A gain worth having. [10]")
+    ] = None,
+    max_sets: Annotated[
+        int | None,
+        typer.Option(min=1, max=1_000_000, metavar="N", help="Give up after N sets. [10000]"),
+    ] = None,
+    sets: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=1_000_000, metavar="N", help="Play N sets, without a sequential test."
+        ),
+    ] = None,
+    calibrate: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=100_000,
+            metavar="RUNS",
+            help="Try the test itself: how often does it call a copy of the one BOT better?",
+        ),
+    ] = None,
+    seed: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Decides the deals; a random one is made and told."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, max=1024, metavar="N", help="Matches at a time. [one for each core]"),
+    ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OPTION=VALUE", help="An option of the game; may be repeated."),
+    ] = None,
+    time_control: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="How long bots may think: fast, standard or long. [standard]"
+        ),
+    ] = None,
+    records: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the match records into this folder.")
+    ] = None,
+    trusted: Annotated[
+        bool, typer.Option("--trusted", help="Run the bots without a sandbox.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Is the first bot better than the second? Plays until it is known.
+
+    Mirrored sets are played until a sequential test (GSPRT) accepts a gain of --elo1 or of --elo0.
+    Exit code 0: better; 1: not better, or a fault; 5: the sets do not say.
+    """
+    from engine.cli.compare import run
+
+    _leave(
+        run(
+            bots,
+            game=game,
+            elo0=elo0,
+            elo1=elo1,
+            max_sets=max_sets,
+            sets=sets,
+            calibrate=calibrate,
+            seed=seed,
+            jobs=jobs,
+            rules=rule or (),
+            time_control=time_control,
+            records=records,
+            trusted=trusted,
+            as_json=as_json,
+        )
+    )
+
+
 def verify(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE", help="Match records.", show_default=False)
@@ -330,7 +414,7 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     commands = (
-        play, verify, replay, debug, check, pack, bots, new, strength, doctor, version,
+        play, compare, verify, replay, debug, check, pack, bots, new, strength, doctor, version,
     )  # fmt: skip
     for command in commands:
         app.command()(command)

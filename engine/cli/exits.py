@@ -20,6 +20,10 @@ class ExitCode(IntEnum):
     """This machine cannot hold bots that are not trusted."""
     FAILURE = 4
     """A failure of the arena itself, of no bot: nothing was judged, run it again."""
+    UNDECIDED = 5
+    """The sets that were played do not say whether one bot is better than the other."""
+    INTERRUPTED = 130
+    """Ctrl-C; what was finished until then is told."""
 
 
 def exit_code_of(error: ArenaError) -> ExitCode:

@@ -50,8 +50,8 @@ class Signed(str):
 class Show(Protocol):
     """What progress is told to."""
 
-    def __call__(self, done: int, total: int | None = None, /) -> None:
-        """Show that so many steps are done, and of how many if that has changed."""
+    def __call__(self, done: int, total: int | None = None, title: str | None = None, /) -> None:
+        """Show that so many steps are done, and of how many and under which title if that has changed."""
 
 
 @contextmanager
@@ -80,7 +80,9 @@ def progress(title: str, total: int | None, *, quiet: bool = False) -> Iterator[
     )
     with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
         task = bar.add_task(title, total=total)
-        yield lambda done, total=None: bar.update(task, completed=done, total=total)
+        yield lambda done, total=None, title=None: bar.update(
+            task, completed=done, total=total, description=title
+        )
 
 
 def error_line(message: str, stream: IO[str] | None = None) -> None:
@@ -88,7 +90,7 @@ def error_line(message: str, stream: IO[str] | None = None) -> None:
     typer.echo("error: " + " ".join(message.split()), err=True, file=stream)
 
 
-def _ignore(_done: int, _total: int | None = None) -> None:
+def _ignore(_done: int, _total: int | None = None, _title: str | None = None) -> None:
     """Progress that nobody sees."""
 
 

@@ -79,7 +79,7 @@ def print_match(match: LocalMatch) -> None:
     if record.outcome.termination is Termination.COMPLETED:
         _print_result(record, sets)
     else:
-        for line in _fault_lines(match):
+        for line in fault_lines(match):
             say(line)
     for path in match.records:
         say(f"record: {path}")
@@ -278,7 +278,8 @@ def _count(number: int, unit: str) -> str:
     return f"{number} {unit}{'' if number == 1 else 's'}"
 
 
-def _fault_lines(match: LocalMatch) -> Iterator[str]:
+def fault_lines(match: LocalMatch) -> Iterator[str]:
+    """What ended a match before its end: who did what, and the end of that bot's log."""
     record = match.played.record
     yield f"The match ended by a fault: {record.outcome.termination}"
     for fault in record.outcome.faults:

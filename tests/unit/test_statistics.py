@@ -13,9 +13,14 @@ from hypothesis import strategies as st
 from engine.errors import UsageError
 from engine.statistics import (
     SET_SCORES,
+    Calibration,
     Decision,
     Estimate,
+    Mirroring,
+    Run,
     SequentialTest,
+    _tilt,
+    between_equals,
     compare_sets,
     count_sets,
     elo,
@@ -25,6 +30,8 @@ from engine.statistics import (
     expected_score,
     likelihood_ratio,
     likelihood_ratio_by_moments,
+    measure_mirroring,
+    simulate,
     superiority,
 )
 
@@ -43,6 +50,32 @@ counts_of_sets = st.lists(st.integers(0, 60), min_size=5, max_size=5).filter(lam
 )
 def test_exact_likelihood_ratio_is_the_published_one(counts, elos, exact):
     assert likelihood_ratio(counts, *elos) == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("counts", "elos", "published"),
+    [
+        pytest.param((223, 9863, 21279, 10037, 246), (0.5, 2.5), -3.07, id="41 648 pairs"),
+        pytest.param((871, 26175, 55983, 26678, 821), (0, 2), -4.98, id="110 528 pairs"),
+    ],
+)
+def test_likelihood_ratio_is_that_of_real_tests_on_fishtest(counts, elos, published):
+    """As fishtest shows them and fastchess checks itself by (its "logistic pentanomial" cases)."""
+    assert likelihood_ratio(counts, *elos) == pytest.approx(published, abs=0.005)
+    assert likelihood_ratio_by_moments(counts, *elos) == pytest.approx(published, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("counts", "value", "error"),
+    [
+        pytest.param((1, 10, 78, 48, 13), 72.85, 22.33, id="150 pairs"),
+        pytest.param((352, 579, 1264, 743, 464), 19.83, 6.77, id="3402 pairs"),
+    ],
+)
+def test_elo_is_that_of_real_matches_by_fastchess(counts, value, error):
+    found = elo_interval(estimate_counts(counts))
+    assert found.value == pytest.approx(value, abs=0.005)
+    assert (found.high - found.low) / 2 == pytest.approx(error, abs=0.005)
 
 
 def test_likelihood_ratio_by_moments_is_the_published_one():
@@ -211,3 +244,119 @@ def test_what_mirroring_saved_is_measured(sets, worth):
 def test_what_cannot_be_compared_is_refused(sets):
     with pytest.raises(UsageError):
         compare_sets(sets)
+
+
+@pytest.mark.parametrize(
+    ("counts", "score"),
+    [
+        pytest.param((10, 40, 80, 50, 20), 0.51, id="near the seen mean"),
+        pytest.param((1e-3, 1e-3, 1e-3, 1e-3, 40), 0.5, id="all in one cell"),
+        pytest.param((40, 1e-3, 1e-3, 1e-3, 1e-3), 0.99, id="far from what was seen"),
+    ],
+)
+def test_likeliest_chances_under_a_hypothesis_have_its_mean(counts, score):
+    chances = [count / sum(counts) for count in counts]
+    x = _tilt(chances, score)
+    likeliest = [p / (1 + x * (a - score)) for p, a in zip(chances, SET_SCORES, strict=True)]
+    assert math.fsum(likeliest) == pytest.approx(1)
+    assert math.fsum(p * a for p, a in zip(likeliest, SET_SCORES, strict=True)) == pytest.approx(
+        score
+    )
+
+
+@given(counts_of_sets, st.floats(-300, 300), st.floats(-300, 300))
+def test_likeliest_chances_are_likelier_than_any_others_of_that_mean(counts, elo0, elo1):
+    assert likelihood_ratio(counts, elo0, elo1) == pytest.approx(
+        -likelihood_ratio(counts, elo1, elo0), abs=1e-6
+    )
+    seen = estimate_counts([count or 1e-3 for count in counts]).mean
+    assert likelihood_ratio(counts, elo0, elo(seen)) >= -1e-6
+
+
+def test_run_stops_at_the_set_that_decides_and_looks_no_further():
+    test = SequentialTest(elo0=0, elo1=400)
+    assert test.run(iter([1.0] * 20 + [0.3]), 1000) == Run((0, 0, 0, 0, 20), Decision.ACCEPT_H1)
+
+
+def test_run_without_a_decision_takes_all_sets_or_the_most():
+    test = SequentialTest()
+    assert test.run([0.5] * 30, 1000) == Run((0, 0, 30, 0, 0), Decision.CONTINUE)
+    assert test.run([0.25, 0.75] * 30, 25).sets == 25
+
+
+@given(counts_of_sets)
+def test_between_equals_no_side_is_favoured(counts):
+    chances = between_equals(counts)
+    assert chances == chances[::-1]
+    assert sum(chances) == pytest.approx(1)
+    assert chances[0] == pytest.approx((counts[0] + counts[4]) / 2 / sum(counts))
+
+
+def calibrate(test: SequentialTest, chances, runs: int = 400) -> Calibration:
+    return simulate(test, chances, runs=runs, most_sets=5000, generator=random.Random(1))
+
+
+SEEN = {
+    "eighty": (117, 0, 326, 0, 157),
+    "podkidnoe": (96, 101, 212, 107, 84),
+}
+"""How 600 sets of each game ended between `random` and its own copy, as `arena compare random --calibrate 400
+--sets 600 --seed c` played them."""
+
+
+@pytest.mark.parametrize("game", SEEN)
+def test_a_bot_is_seldom_called_better_than_its_own_copy(game):
+    found = calibrate(SequentialTest(elo0=0, elo1=60), between_equals(SEEN[game]))
+    assert found.rate <= 0.07
+    assert found.accepted_h1 > 0  # as it must in some of so many runs, or nothing was tried
+    assert found.accepted_h0 >= 0.9 * found.runs
+
+
+def test_calibration_finds_a_test_that_stops_too_soon():
+    hasty = SequentialTest(elo0=0, elo1=60, bound=0.5, least_sets=1)
+    assert calibrate(hasty, between_equals(SEEN["eighty"])).rate > 0.07
+
+
+def test_calibration_finds_a_difference_that_is_there():
+    better = (50, 60, 240, 120, 130)
+    assert elo(estimate_counts(better).mean) > 60
+    assert calibrate(SequentialTest(elo0=0, elo1=60), better, runs=100).rate >= 0.9
+
+
+def test_calibration_without_a_run_is_refused():
+    with pytest.raises(UsageError, match="at least one run"):
+        calibrate(SequentialTest(), (1, 1, 1, 1, 1), runs=0)
+
+
+@pytest.mark.parametrize(
+    ("plays", "found"),
+    [
+        pytest.param([[1.0, 0.0], [0.0, 1.0]], Mirroring(-1.0, None), id="the tiles decide all"),
+        pytest.param(
+            [[1.0, 1.0], [0.0, 0.0]], Mirroring(1.0, 0.5), id="a second play says nothing"
+        ),
+        pytest.param(
+            [[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
+            Mirroring(0.0, 1.0),
+            id="plays know nothing of each other",
+        ),
+        pytest.param([[3.0, 3.0]], Mirroring(None, None), id="one set alone"),
+        pytest.param([[3.0, 3.0]] * 2, Mirroring(None, None), id="nothing varies"),
+        pytest.param([[3.0], [4.0]], Mirroring(None, 1.0), id="nothing is mirrored"),
+        pytest.param(
+            [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+            Mirroring(-0.5, None),
+            id="one of three wins whatever sits there",
+        ),
+    ],
+)
+def test_correlation_within_sets_is_measured(plays, found):
+    measured = measure_mirroring(plays)
+    assert measured.correlation == pytest.approx(found.correlation)
+    assert measured.variance_ratio == pytest.approx(found.variance_ratio)
+
+
+@pytest.mark.parametrize("plays", [[], [[]], [[1.0], [1.0, 2.0]]], ids=["none", "empty", "uneven"])
+def test_mirroring_of_no_sets_is_refused(plays):
+    with pytest.raises(UsageError, match="equally many plays"):
+        measure_mirroring(plays)

@@ -1,0 +1,356 @@
+"""`arena compare`: sets until the test knows, on any number of cores, and what its answers mean."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.cli.compare import (
+    Report,
+    Verdict,
+    choose_games,
+    exit_code,
+    find_verdict,
+    make_question,
+    make_report,
+    score_of_set,
+    spell_verdict,
+)
+from engine.cli.exits import ExitCode
+from engine.errors import ContestError
+from engine.games import GAMES
+from engine.record import decode_record, replay
+from engine.statistics import Decision, compare_sets
+
+CRASHER = """
+from engine.sdk import Strategy, hookimpl
+
+@hookimpl
+def make_strategy(game, ruleset, players):
+    return Crasher()
+
+class Crasher(Strategy):
+    def act(self, observation):
+        raise RuntimeError("broken on purpose")
+"""
+
+
+def compare(arena, *arguments):
+    return arena("compare", *arguments, "--trusted")
+
+
+WIN, LOSS, TIE = (10, 0), (0, 10), (5, 5)
+
+
+@pytest.mark.parametrize(
+    ("plays", "score"),
+    [
+        pytest.param([WIN, WIN], 1.0, id="both won"),
+        pytest.param([(99, 0), (0, 1)], 0.5, id="how far one is ahead does not count"),
+        pytest.param([WIN, TIE], 0.75, id="one won, one tied"),
+        pytest.param([TIE, LOSS], 0.25, id="one tied, one lost"),
+        pytest.param([LOSS, LOSS], 0.0, id="both lost"),
+        pytest.param([(0, -60), (0, -1)], 1.0, id="less was lost"),
+    ],
+)
+def test_set_scores_by_who_won_its_plays(plays, score):
+    assert score_of_set(plays) == score
+
+
+def test_better_bot_is_found_and_said_to_be_better(arena):
+    answer = compare(
+        arena,
+        "greedy",
+        "random",
+        "--game",
+        "podkidnoe",
+        "--elo1",
+        "30",
+        "--seed",
+        "a",
+        "--jobs",
+        "1",
+    )
+    assert answer.code == ExitCode.OK
+    assert re.search(
+        r"^greedy is better than random by \+\d+ \(\+\d+ to \+(\d+|∞)\) Elo\.$",
+        answer.out,
+        re.MULTILINE,
+    )
+    assert "decided at ±2.944" in answer.out
+    assert "the plays of a set correlate" in answer.out
+    assert "not sandboxed" in answer.out
+
+
+def test_worse_bot_is_not_better_and_the_other_is_named(arena):
+    answer = compare(
+        arena,
+        "random",
+        "greedy",
+        "--game",
+        "podkidnoe",
+        "--elo1",
+        "60",
+        "--seed",
+        "a",
+        "--jobs",
+        "1",
+    )
+    assert answer.code == ExitCode.NOT_GOOD
+    assert "greedy is better than random by +" in answer.out
+
+
+def test_own_copy_is_not_better(arena):
+    answer = compare(arena, "lowest", "lowest", "--elo1", "60", "--seed", "a", "--jobs", "1")
+    assert answer.code == ExitCode.NOT_GOOD
+    assert answer.out.count("20 mirrored sets") == len(GAMES)  # as soon as may be: all are even
+    assert "lowest is not better than lowest#2 by 60 Elo: +0 (+0 to +0)." in answer.out
+
+
+def test_too_few_sets_leave_it_undecided(arena):
+    answer = compare(arena, "random", "random", "--max-sets", "15", "--seed", "a", "--jobs", "1")
+    assert answer.code == ExitCode.UNDECIDED
+    assert answer.out.count("No difference found in 15 mirrored sets") == len(GAMES)
+
+
+def test_fixed_number_of_sets_is_played_and_judged_by_its_interval(arena):
+    fixed = ("--game", "podkidnoe", "--sets", "50", "--seed", "a", "--jobs", "1", "--json")
+    found = compare(arena, "greedy", "random", *fixed)
+    assert found.code == ExitCode.OK
+    (game,) = found.json["games"]
+    assert (game["sets"], sum(game["counts"]), game["decision"]) == (50, 50, None)
+    assert game["score"]["low"] > 0.5
+    assert found.json["test"] is None
+
+
+def numbers(answer) -> list:
+    """The answer without what was measured by a clock."""
+    return [{**game, "seconds": None} for game in answer.json["games"]]
+
+
+def test_sets_are_the_same_on_one_core_and_on_three(arena):
+    command = ("lowest", "random", "--seed", "b", "--game", "podkidnoe", "--json", "--sets", "70")
+    one, three = (compare(arena, *command, "--jobs", jobs) for jobs in ("1", "3"))
+    assert numbers(one) == numbers(three)
+    assert one.json["games"][0]["sets"] == 70
+    other = compare(arena, *command[:3], "c", *command[4:], "--jobs", "1")
+    assert numbers(one) != numbers(other)
+
+
+def test_it_stops_at_the_set_that_decides(arena):
+    """One set fewer leaves it open, and the same set decides with any greater number allowed."""
+    command = ("greedy", "random", "--game", "podkidnoe", "--seed", "a", "--jobs", "1", "--json")
+    (found,) = compare(arena, *command).json["games"]
+    (fewer,) = compare(arena, *command, "--max-sets", found["sets"] - 1).json["games"]
+    assert found["decision"] == Decision.ACCEPT_H1
+    assert fewer["decision"] == Decision.CONTINUE
+    assert abs(fewer["likelihood_ratio"]) < found["likelihood_ratio"]
+    assert found["likelihood_ratio"] >= 2.944439
+
+
+def test_numbers_follow_from_the_records(arena, tmp_path: Path):
+    arguments = ("--game", "eighty", "--sets", "30", "--seed", "a", "--jobs", "1", "--json")
+    (game,) = compare(arena, "bold", "random", *arguments, "--records", "kept").json["games"]
+    records = [decode_record((tmp_path / path).read_bytes()) for path in game["records"]]
+    assert [record.match_key for record in records] == ["M1", "M2"]
+    boards: dict[tuple, list] = {}
+    for record in records:
+        replay(record)
+        for entry in record.games:
+            scores = entry.score if entry.rotation == 0 else entry.score[::-1]
+            boards.setdefault((record.match_key, entry.board), []).append(scores)
+    compared = compare_sets(list(boards.values()))
+    assert game["points"]["mean"] == pytest.approx(compared.entrants[0].points.mean)
+    assert game["elo"]["value"] == pytest.approx(compared.elo.value)
+    assert game["mirroring"]["points"]["variance_ratio"] == pytest.approx(compared.mirroring)
+    assert -1 <= game["mirroring"]["score"]["correlation"] <= 1
+
+
+def test_fault_ends_it_and_is_told_with_how_to_see_it_again(arena, install_plugin):
+    install_plugin("crasher", CRASHER)
+    for jobs in ("1", "2"):
+        answer = compare(arena, "crasher", "greedy", "--game", "podkidnoe", "--jobs", jobs)
+        assert answer.code == ExitCode.NOT_GOOD
+        assert "No answer: a fault ended a match" in answer.out
+        assert "broken on purpose" in answer.out
+        assert "arena debug" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        pytest.param(["greedy"], "compare two bots", id="nobody to compare with"),
+        pytest.param(["greedy", "random", "bold"], "3 were given", id="one too many"),
+        pytest.param(["greedy", "nobody"], "there is no bot 'nobody'", id="no such bot"),
+        pytest.param(["greedy", "random", "--game", "go"], "there are: eighty", id="no such game"),
+        pytest.param(
+            ["greedy", "random", "--elo0", "5", "--elo1", "5"], "less than", id="no difference"
+        ),
+        pytest.param(["greedy", "random", "--elo1", "nan"], "less than", id="no number"),
+        pytest.param(["greedy", "random", "--elo1", "5000"], "to 1000", id="beyond reason"),
+        pytest.param(
+            ["greedy", "random", "--sets", "9", "--max-sets", "9"], "not both", id="two numbers"
+        ),
+        pytest.param(["greedy", "random", "--sets", "9", "--elo1", "9"], "not both", id="no test"),
+        pytest.param(
+            ["greedy", "random", "--calibrate", "9"], "its own copy; name one", id="two of them"
+        ),
+        pytest.param(
+            ["greedy", "random", "--rule", "min_bid=55"], "allowed: 50, 60", id="no such value"
+        ),
+        pytest.param(["greedy", "random", "--time-control", "slow"], "there are: fast", id="clock"),
+    ],
+)
+def test_impossible_request_is_refused_before_anything_is_played(arena, arguments, says):
+    answer = compare(arena, *arguments)
+    assert answer.code == ExitCode.USAGE
+    assert says in answer.err
+    assert answer.out == ""
+
+
+def report_of(sets, question, **changes) -> Report:
+    return make_report("eighty", sets, question, ruleset={}, **changes)
+
+
+FEW = [[WIN, WIN]] * 20 + [[WIN, LOSS]] * 20
+TURNED = [[play[::-1] for play in mirrored] for mirrored in FEW]
+EVEN = [[WIN, LOSS]] * 40
+
+
+@pytest.mark.parametrize(
+    ("sets", "elos", "verdict", "says"),
+    [
+        pytest.param(FEW, (0, 10, 0), Verdict.UNDECIDED, "No difference found", id="open"),
+        pytest.param(FEW, (0, 60, 0), Verdict.BETTER, "A is better than B by +", id="better"),
+        pytest.param(TURNED, (0, 60, 0), Verdict.NOT_BETTER, "B is better than A by +", id="worse"),
+        pytest.param(
+            EVEN, (0, 60, 0), Verdict.NOT_BETTER, "A is not better than B by 60 Elo", id="even"
+        ),
+        pytest.param(
+            EVEN, (-60, 0, 0), Verdict.BETTER, "A is not worse than B by 60 Elo", id="no worse"
+        ),
+        pytest.param(FEW, (None, None, 40), Verdict.BETTER, "A is better than B by +", id="fixed"),
+        pytest.param(
+            TURNED, (None, None, 40), Verdict.NOT_BETTER, "B is better", id="fixed, worse"
+        ),
+        pytest.param(EVEN, (None, None, 40), Verdict.UNDECIDED, "No difference", id="fixed, even"),
+        pytest.param(
+            [[WIN, WIN]] * 25, (0, 60, 0), Verdict.BETTER, "it won all 25 sets", id="a sweep"
+        ),
+        pytest.param(
+            [[LOSS, LOSS]] * 25,
+            (0, 60, 0),
+            Verdict.NOT_BETTER,
+            "B is better than A: it won all",
+            id="swept",
+        ),
+        pytest.param(
+            [[WIN, WIN]] * 3, (0, 60, 0), Verdict.UNDECIDED, "Not decided, but A is", id="too few"
+        ),
+        pytest.param([], (0, 60, 0), Verdict.UNDECIDED, "no set was finished", id="nothing"),
+    ],
+)
+def test_answer_follows_from_the_test_or_the_interval(sets, elos, verdict, says):
+    elo0, elo1, fixed = elos
+    question = make_question(elo0, elo1, None, fixed or None)
+    report = report_of(sets, question)
+    assert report.verdict is verdict
+    assert says in spell_verdict("A", "B", question, report)
+
+
+def test_no_interval_answers_nothing():
+    assert find_verdict(compare_sets([[WIN, WIN]]), None) is Verdict.UNDECIDED
+    assert find_verdict(None, None) is Verdict.UNDECIDED
+
+
+def test_exit_code_is_that_of_the_worst_game():
+    question = make_question(0, 60, None, None)
+    better, worse, open_ = (report_of(sets, question) for sets in (FEW, TURNED, []))
+    assert exit_code([better, better]) is ExitCode.OK
+    assert exit_code([better, open_]) is ExitCode.UNDECIDED
+    assert exit_code([open_, worse]) is ExitCode.NOT_GOOD
+    stopped = report_of(FEW, question, is_interrupted=True)
+    assert exit_code([worse, stopped]) is ExitCode.INTERRUPTED
+
+
+def test_both_games_are_all_games():
+    assert choose_games("both") == sorted(GAMES)
+    assert choose_games("eighty") == ["eighty"]
+
+
+def test_hypotheses_are_those_of_the_issue_unless_said():
+    test = make_question(None, None, None, None).test
+    assert (test.elo0, test.elo1) == (0, 10)
+    with pytest.raises(ContestError):
+        make_question(10, None, None, None)
+
+
+def test_calibration_tells_the_rate_and_is_the_same_each_time(arena):
+    command = ("random", "--calibrate", "60", "--sets", "60", "--elo1", "80", "--seed", "a")
+    answer = compare(arena, *command, "--jobs", "1")
+    assert len(re.findall(r"of 60 simulated runs", answer.out)) == len(GAMES)
+    assert compare(arena, *command, "--jobs", "1").out == answer.out
+    found = compare(arena, *command, "--jobs", "1", "--json")
+    rates = [game["rate"] for game in found.json["games"]]
+    assert all(game["accepted_h1"] + game["accepted_h0"] == 60 for game in found.json["games"])
+    assert found.code == (ExitCode.NOT_GOOD if max(rates) > 0.07 else ExitCode.OK)
+
+
+def test_calibration_of_a_test_that_errs_too_often_is_not_good(arena, monkeypatch):
+    monkeypatch.setattr("engine.cli.compare.ACCEPTED_RATE", 0.0)
+    command = ("random", "--calibrate", "200", "--sets", "40", "--elo1", "100", "--jobs", "1")
+    answer = compare(arena, *command, "--seed", "a", "--game", "podkidnoe")
+    assert answer.code == ExitCode.NOT_GOOD
+    assert "TOO OFTEN" in answer.out
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+def test_a_bot_is_called_better_than_its_copy_in_at_most_7_of_100_runs(arena):
+    """At the usual hypotheses, by sets of a bot whose play varies, so that its copy plays otherwise."""
+    answer = compare(
+        arena, "random", "--calibrate", "400", "--sets", "600", "--seed", "7", "--json"
+    )
+    for game in answer.json["games"]:
+        assert game["runs"] == 400
+        assert 0 < game["rate"] <= 0.07, game
+    assert answer.code == ExitCode.OK
+
+
+def children_of(pid: int) -> set[int]:
+    listing = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return {int(child) for child in listing}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_interrupted_it_tells_what_it_has_and_leaves_no_process(tmp_path: Path):
+    command = [sys.executable, "-c", "from engine.cli import main; main()"]
+    command += ["compare", "random", "random", "--game", "eighty", "--trusted", "--jobs", "2"]
+    running = subprocess.Popen(
+        [*command, "--elo1", "1", "--max-sets", "1000000"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert running.stderr.readline().startswith("eighty: 40 sets, Elo")
+    workers = children_of(running.pid)
+    assert len(workers) >= 2
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all of them
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == ExitCode.INTERRUPTED
+    assert "Interrupted. No difference found" in out
+    assert "Traceback" not in err
+    until = time.monotonic() + 20
+    while alive := {pid for pid in workers if Path(f"/proc/{pid}").exists()}:
+        assert time.monotonic() < until, alive
+        time.sleep(0.05)
