@@ -1,105 +1,119 @@
-"""The zip file of a wheel. Read by hand: zipfile believes sizes, and takes what stands before and behind."""
+"""The files of a wheel: each read from where its directory says, and no byte is left that belongs to none."""
 
 from __future__ import annotations
 
-import io
 import struct
-import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from engine.errors import WheelError
-from engine.wheels.paths import MAX_PATH_LENGTH, is_folder, path_reasons
-from engine.wheels.reasons import BUILD_ADVICE, refuse_any
+from engine.wheels.directory import (
+    MAX_FILES,
+    MAX_WHEEL_BYTES,
+    SIZES_FOLLOW,
+    STORED,
+    Member,
+    extra_reasons,
+    form_reasons,
+    read_directory,
+)
+from engine.wheels.paths import path_reasons
+from engine.wheels.reasons import BUILD_ADVICE, quote, refuse, refuse_any
 
-MAX_WHEEL_BYTES = 10 * 1024 * 1024
 MAX_UNPACKED_BYTES = 20 * 1024 * 1024
-MAX_FILES = 2000
 MAX_RATIO = 200
-_IN_THE_EXTRA_FIELD = 0xFFFFFFFF
-_MAX_DIRECTORY_BYTES = MAX_FILES * (46 + 2 * MAX_PATH_LENGTH)
+
+_HEADER = struct.Struct("<4s5H3L2H")
+_MACH_O = (b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe")
 
 
 def read_files(data: bytes) -> dict[str, bytes]:
-    """Every file of the zip. Raises WheelError for whatever no honest wheel contains."""
-    _check_frame(data)
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = archive.infolist()
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
-        raise WheelError([f"this is a damaged zip file ({error}); {BUILD_ADVICE}"]) from None
-    refuse_any(_frame_reasons(data, members))
-    refuse_any(path_reasons(members))
-    files = [member for member in members if not is_folder(member)]
-    return {member.filename: _read_member(data, member) for member in files}
+    """Every file of the zip by its path. Raises WheelError for whatever no honest wheel contains.
+
+    Needs no more memory than `data` and `MAX_UNPACKED_BYTES`, whatever the zip says of itself.
+    """
+    directory = read_directory(data)
+    refuse_any(_size_reasons(len(data), directory.members))
+    refuse_any(path_reasons(directory.members))
+    contents = _read_contents(data, directory.members, directory.offset)
+    files = {
+        member.name: contents[member.offset] for member in directory.members if not member.is_folder
+    }
+    refuse_any(_compiled_reasons(files))
+    return files
 
 
-def _check_frame(data: bytes) -> None:
-    """Look at the zip's end before anything of it is believed. Raises WheelError."""
-    if len(data) > MAX_WHEEL_BYTES:
-        raise WheelError(
-            [f"the wheel has {len(data)} bytes; at most {MAX_WHEEL_BYTES} are allowed"]
-        )
-    if data[:2] == b"\x1f\x8b":
-        raise WheelError([f"this is a .tar.gz, a source distribution; {BUILD_ADVICE}"])
-    if data[:4] not in {b"PK\x03\x04", b"PK\x05\x06"}:
-        raise WheelError([f"this is no wheel: a wheel is a zip file; {BUILD_ADVICE}"])
-    if data[-22:-18] != b"PK\x05\x06" or data[-42:-38] == b"PK\x06\x07":
-        raise WheelError(
-            [f"the zip file is cut, or has a comment or other bytes at its end; {BUILD_ADVICE}"]
-        )
-    size, offset = struct.unpack("<LL", data[-10:-2])
-    if size > _MAX_DIRECTORY_BYTES:
-        raise WheelError([f"the wheel has more than {MAX_FILES} files"])
-    if offset + size + 22 != len(data):
-        raise WheelError([f"the zip file's directory is not where it says; {BUILD_ADVICE}"])
-
-
-def _frame_reasons(data: bytes, members: list[zipfile.ZipInfo]) -> Iterator[str]:
-    if len(members) > MAX_FILES:
-        yield f"the wheel has {len(members)} files; at most {MAX_FILES} are allowed"
-    unpacked = sum(member.file_size for member in members)
+def _size_reasons(packed: int, members: Iterable[Member]) -> Iterator[str]:
+    unpacked = sum(member.unpacked_bytes for member in members)
     if unpacked > MAX_UNPACKED_BYTES:
-        yield f"unpacked it has {unpacked} bytes; at most {MAX_UNPACKED_BYTES} are allowed"
-    elif unpacked > MAX_RATIO * len(data):
-        yield f"it unpacks to more than {MAX_RATIO} times its size: leave such files out"
-    for member in members:
-        if member.flag_bits & 0x1:
-            yield f"{member.filename!r} is encrypted; {BUILD_ADVICE}"
-        if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-            yield f"{member.filename!r} is compressed in a way that wheels are not; {BUILD_ADVICE}"
-
-
-def _read_member(data: bytes, member: zipfile.ZipInfo) -> bytes:
-    """A member's content, no byte more than its header promises. Raises WheelError for a header that lies."""
-    lie = WheelError([f"{member.filename}: its header does not tell the truth; {BUILD_ADVICE}"])
-    header = data[member.header_offset : member.header_offset + 30]
-    if len(header) < 30 or header[:4] != b"PK\x03\x04":
-        raise lie
-    flags, method = struct.unpack("<HH", header[6:10])
-    crc, compressed, size, name_length, extra_length = struct.unpack("<LLLHH", header[14:30])
-    if _IN_THE_EXTRA_FIELD in (compressed, size):
-        raise WheelError(
-            [
-                f"{member.filename}: it is stored in the form for files of 4 GiB (zip64); {BUILD_ADVICE}"
-            ]
+        yield (
+            f"unpacked it has {unpacked} bytes; at most {MAX_UNPACKED_BYTES} are allowed: "
+            "leave out what the bot does not need"
         )
-    begin = member.header_offset + 30 + name_length + extra_length
-    name = data[member.header_offset + 30 : member.header_offset + 30 + name_length]
-    promised = (member.CRC, member.compress_size, member.file_size)
-    sizes_follow_the_content = flags & 0x8 and (crc, compressed, size) == (0, 0, 0)
-    if not (
-        name == member.filename.encode()
-        and method == member.compress_type
-        and (sizes_follow_the_content or (crc, compressed, size) == promised)
-        and begin + member.compress_size <= len(data)
+    elif unpacked > MAX_RATIO * packed:
+        yield f"it unpacks to more than {MAX_RATIO} times its size: leave such files out"
+
+
+def _read_contents(data: bytes, members: Iterable[Member], end: int) -> dict[int, bytes]:
+    """By its offset what each member holds; together they fill the file up to `end`. Raises WheelError."""
+    contents = {}
+    place = 0
+    for member in sorted(members, key=lambda member: member.offset):
+        if member.offset < place:
+            refuse(f"{quote(member.name)} overlaps another file of the zip; {BUILD_ADVICE}")
+        if member.offset > place:
+            refuse(
+                f"before {quote(member.name)} the zip has bytes that belong to no file; {BUILD_ADVICE}"
+            )
+        contents[place], place = _read_member(data, member)
+    if place != end:
+        refuse(
+            f"behind its last file the zip has bytes that belong to none, or too few; {BUILD_ADVICE}"
+        )
+    return contents
+
+
+def _read_member(data: bytes, member: Member) -> tuple[bytes, int]:
+    """A member's content, no byte more than the directory promises, and where it ends.
+
+    Raises WheelError for a header that lies.
+    """
+    lie = f"{quote(member.name)}: its header does not tell the truth; {BUILD_ADVICE}"
+    if member.offset + _HEADER.size > len(data) or not data.startswith(
+        b"PK\x03\x04", member.offset
     ):
-        raise lie
-    raw = data[begin : begin + member.compress_size]
-    content = raw if method == zipfile.ZIP_STORED else _inflate(raw, member.file_size)
-    if content is None or len(content) != member.file_size or zlib.crc32(content) != member.CRC:
-        raise lie
-    return content
+        refuse(lie)
+    _, _, flags, method, _, _, crc, packed, unpacked, name_length, extra_length = (
+        _HEADER.unpack_from(data, member.offset)
+    )
+    name_begin = member.offset + _HEADER.size
+    name_end = name_begin + name_length
+    begin = name_end + extra_length
+    refuse_any(form_reasons(member.name, flags, method, (packed, unpacked)))
+    refuse_any(extra_reasons(member.name, data[name_end:begin]))
+    promised = (member.crc, member.packed_bytes, member.unpacked_bytes)
+    follow = bool(flags & SIZES_FOLLOW)
+    end = begin + member.packed_bytes
+    if not (
+        data[name_begin:name_end] == member.raw_name
+        and method == member.method
+        and follow == bool(member.flags & SIZES_FOLLOW)
+        and ((crc, packed, unpacked) == promised or (follow and not (crc or packed or unpacked)))
+        and end <= len(data)
+    ):
+        refuse(lie)
+    raw = data[begin:end]
+    content = raw if method == STORED else _inflate(raw, member.unpacked_bytes)
+    if (
+        content is None
+        or len(content) != member.unpacked_bytes
+        or zlib.crc32(content) != member.crc
+    ):
+        refuse(lie)
+    if follow:
+        end = _descriptor_end(data, end, promised)
+        if not end:
+            refuse(lie)
+    return content, end
 
 
 def _inflate(raw: bytes, size: int) -> bytes | None:
@@ -110,3 +124,24 @@ def _inflate(raw: bytes, size: int) -> bytes | None:
     except zlib.error:
         return None
     return content if stream.eof and not stream.unused_data else None
+
+
+def _descriptor_end(data: bytes, place: int, promised: tuple[int, int, int]) -> int:
+    """Where the sizes that follow a content end, with or without their signature; 0 if they are others."""
+    sizes = struct.pack("<3L", *promised)
+    for descriptor in (b"PK\x07\x08" + sizes, sizes):
+        if data.startswith(descriptor, place):
+            return place + len(descriptor)
+    return 0
+
+
+def _compiled_reasons(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Compiled code under a name that does not tell."""
+    for name, content in files.items():
+        if content.startswith((b"\x7fELF", *_MACH_O)) or (
+            content.startswith(b"MZ") and b"PE\0\0" in content[:1024]
+        ):
+            yield f"{quote(name)} is compiled code: bots are pure Python"
+
+
+__all__ = ["MAX_FILES", "MAX_RATIO", "MAX_UNPACKED_BYTES", "MAX_WHEEL_BYTES", "read_files"]

