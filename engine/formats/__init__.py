@@ -22,6 +22,7 @@ from engine.formats.elimination import SingleElimination
 from engine.formats.gauntlet import Gauntlet
 from engine.formats.groups import Groups
 from engine.formats.options import FormatOption
+from engine.formats.pods import Pods
 from engine.formats.results import forfeit_outcome, void_result
 from engine.formats.round_robin import RoundRobin
 from engine.formats.swiss import Swiss
@@ -35,6 +36,7 @@ FORMATS: dict[str, Format] = {
         Swiss(),
         Groups(),
         Gauntlet(),
+        Pods(),
     )
 }
 """Every format by its name."""
