@@ -7,19 +7,31 @@ pool must be ``prefork`` (or ``solo``), never threads.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_init, worker_process_init, worker_shutting_down
+from celery.signals import (
+    worker_init,
+    worker_process_init,
+    worker_ready,
+    worker_shutdown,
+    worker_shutting_down,
+)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tournament.settings")
 
 app = Celery("tournament")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.imports = ("tournament.tasks",)
+
+PLAYING_QUEUES = {"validation", "matches"}
+"""Who takes from one of them plays bots, and reports what its machine is."""
+logger = logging.getLogger(__name__)
 
 _stopping_since = multiprocessing.Value("d", 0.0)
 """In shared memory: when (monotonic seconds) the worker was told to stop; 0 as long as it was not."""
@@ -44,3 +56,51 @@ def _close_connections(**_: Any) -> None:
     from django.db import connections
 
     connections.close_all()
+
+
+@worker_init.connect  # type: ignore[untyped-decorator]
+def _report(sender: Any, **_: Any) -> None:
+    """Before the pool is forked, so that its children know already what the walls come to."""
+    if _plays(sender.app):
+        from tournament.workers.services import report_worker
+
+        _tell(report_worker, sender.hostname)
+
+
+@worker_ready.connect  # type: ignore[untyped-decorator]
+def _go_on_reporting(sender: Any, **_: Any) -> None:
+    """Give a sign of life every so often, from the main process, whatever its children do."""
+    if _plays(sender.app) and not _reporting:
+        from tournament.workers.services import REPORT_SECONDS, give_sign_of_life
+
+        _reporting.append(sender.hostname)
+        sender.timer.call_repeatedly(REPORT_SECONDS, _tell, (give_sign_of_life, sender.hostname))
+
+
+@worker_shutdown.connect  # type: ignore[untyped-decorator]
+def _sign_off(**_: Any) -> None:
+    """It stops in order, and is not missed."""
+    if _reporting:
+        from tournament.workers.services import sign_off
+
+        _tell(sign_off, _reporting.pop())
+
+
+_reporting: list[str] = []
+"""The name under which this process gives signs of life; a lost broker makes it ready anew, and it goes on."""
+
+
+def _plays(app: Celery) -> bool:
+    return bool(PLAYING_QUEUES & set(app.amqp.queues.consume_from))
+
+
+def _tell(service: Callable[..., None], name: str) -> None:
+    """Call a service of the workers' reports; a database that is away stops no worker."""
+    from django.db import DatabaseError, connections
+
+    try:
+        service(name=name)
+    except DatabaseError as error:
+        logger.warning("%s could not be written down: %s", service.__name__, error)
+    finally:
+        connections.close_all()  # no connection goes through a fork

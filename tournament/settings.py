@@ -127,6 +127,7 @@ INSTALLED_APPS = [
     "tournament.players",
     "tournament.leaderboards",
     "tournament.competitions",
+    "tournament.workers",
     "tournament.web",
     "tournament.operations",
     "django.contrib.admin",

@@ -13,6 +13,7 @@ urlpatterns = [
     path("", include("tournament.players.urls")),
     path("", include("tournament.leaderboards.urls")),
     path("", include("tournament.competitions.urls")),
+    path("", include("tournament.workers.urls")),
     path("api/", api.urls),
     path("admin/", admin.site.urls),
 ]

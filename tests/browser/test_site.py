@@ -12,6 +12,7 @@ DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 PUBLIC = [
     "/",
     "/guide/",
+    "/limits/",
     "/bots/",
     "/bots/alpha/",
     "/players/ann/",
@@ -34,6 +35,7 @@ ADMIN = [
     "/admin/competitions/tournament/add/",
     "/admin/competitions/match/",
     "/admin/players/botversion/",
+    "/admin/workers/workerreport/",
 ]
 
 

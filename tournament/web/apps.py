@@ -34,6 +34,7 @@ ORGANISERS_MAY: dict[str, dict[str, tuple[str, ...]]] = {
         "change": ("bot", "botversion"),
     },
     "leaderboards": {"view": ("rating", "ratingpool", "ratingevent")},
+    "workers": {"view": ("workerreport",)},
 }
 """By app and verb the models. "change" lets them do the operations; nobody can write the rows."""
 

@@ -141,3 +141,15 @@ def fraction(number: Fraction | None, absent: str = "–") -> str:
 def megabytes(count: int) -> str:
     """Bytes as ``5 MiB``."""
     return f"{count / 1024**2:g} MiB"
+
+
+@register.filter
+def kibibytes(count: int) -> str:
+    """Bytes as ``64 KiB``."""
+    return f"{count / 1024:g} KiB"
+
+
+@register.filter
+def seconds(milliseconds: int) -> str:
+    """Milliseconds as ``0.05 s``."""
+    return f"{milliseconds / 1000:g} s"

@@ -22,6 +22,7 @@ PAGES = {
     # the public side
     "/": EVERYBODY,
     "/guide/": EVERYBODY,
+    "/limits/": EVERYBODY,
     "/bots/": EVERYBODY,
     "/bots/alpha/": EVERYBODY,
     "/players/ann/": EVERYBODY,
@@ -53,6 +54,7 @@ PAGES = {
     # the API: cookies let nobody in
     "/api/docs": EVERYBODY,
     "/api/openapi.json": EVERYBODY,
+    "/api/limits": EVERYBODY,
     "/api/me": (401,) * 5,
     "/api/versions": (405,) * 5,
     "/api/versions/{rejected}": (401,) * 5,
@@ -86,6 +88,7 @@ PAGES = {
     "/admin/competitions/tournament/operate/pause/?ids={table}": STAFF,
     "/admin/competitions/entrant/": STAFF,
     "/admin/competitions/match/": STAFF,
+    "/admin/workers/workerreport/": STAFF,
     "/admin/competitions/pairing/": STAFF,
     "/admin/competitions/round/": STAFF,
     "/admin/competitions/ruling/": STAFF,

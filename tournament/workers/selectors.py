@@ -1,0 +1,39 @@
+"""Which workers there are, and what bots get on this site."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from django.conf import settings
+from django.db.models import QuerySet
+
+from engine.sandbox.findings import Finding
+from engine.sandbox.limits import PublishedLimits, limits_here
+from tournament.store.clock import in_seconds, read_clock
+from tournament.workers.models import WorkerReport
+
+SILENT_SECONDS = 90
+"""A worker of which nothing was heard for so long is silent: three signs of life were missed."""
+
+
+def living_workers() -> QuerySet[WorkerReport]:
+    """Those that were heard of lately, the fastest first."""
+    return WorkerReport.objects.filter(seen_at__gte=in_seconds(-SILENT_SECONDS)).order_by(
+        "budget_percent", "name"
+    )
+
+
+def is_silent(worker: WorkerReport, *, now: datetime | None = None) -> bool:
+    """Whether nothing was heard of it for too long, by the database's clock."""
+    return ((now or read_clock()) - worker.seen_at).total_seconds() > SILENT_SECONDS
+
+
+def findings_of(worker: WorkerReport) -> list[Finding]:
+    """What it found on its machine, as the doctor tells it there."""
+    return msgspec.convert(worker.findings, list[Finding])
+
+
+def site_limits() -> PublishedLimits:
+    """What bots get on this site, by its own installation."""
+    return limits_here(wheel_bytes=settings.WHEEL_MAX_BYTES)
