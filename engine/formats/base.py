@@ -163,6 +163,10 @@ class Format(ABC):
     """Whether a match must have a winner: then ties are broken by extra boards, at last by lot."""
     is_continuous: ClassVar[bool] = False
     """Whether its rounds are batches: each may be published while others are open, and closes by itself."""
+    takes_late_entries: ClassVar[bool] = False
+    """Whether an entrant may join when rounds are published: he comes in with `late_entrant`."""
+    spares_rematches: ClassVar[bool] = False
+    """Whether two meet again only where there is no other way, and nobody rests again before all have."""
 
     def make_options(self, given: Mapping[str, object] | None = None) -> Any:
         """The options with these values and the defaults for the rest; texts are read as their option's kind.
@@ -186,6 +190,25 @@ class Format(ABC):
     @abstractmethod
     def match_count(self, entrants: int, options: Any) -> int | None:
         """How many matches it has if nobody withdraws, the most if that varies; None as in `round_count`."""
+
+    def late_entrant(self, view: StageView, entrant: int) -> SeededEntrant:
+        """`entrant` as he joins a stage whose first round is published: with the last seed.
+
+        Add him to `StageView.entrants`; the next round pairs him, and for those before it he has no
+        score. Raises FormatError if the format takes nobody late, if he is in the stage already, and
+        if no round is left to be published.
+        """
+        if not self.takes_late_entries:
+            raise FormatError(
+                f"{self.title} takes no late entries, since its pairings depend on who was there at the "
+                "start; enter before it begins, or choose a format that takes them"
+            )
+        if entrant in view.by_id:
+            raise FormatError(f"entrant {entrant} is in this stage already")
+        total = self.round_count(len(view.entrants) + 1, view.options)
+        if total is not None and len(view.rounds) >= total:
+            raise FormatError("no round is left to be paired: it is too late to enter this stage")
+        return SeededEntrant(id=entrant, seed=max((e.seed for e in view.entrants), default=0) + 1)
 
     @abstractmethod
     def next_round(self, view: StageView) -> Round | None:
