@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +26,7 @@ from pathlib import Path
 from engine.errors import InfrastructureError
 from engine.sandbox import numeric
 from engine.sandbox.runtime import Runtime, find_runtime
+from engine.wheels import mark_of
 
 PLACES = ("/dev/shm", f"/run/user/{os.getuid() if sys.platform != 'win32' else 0}", "/run", "/tmp")  # noqa: S108 - looked at, and used only if they are tmpfs
 """Where a file system in memory is looked for, after the folder that ``ARENA_MEMORY`` names."""
@@ -32,7 +34,8 @@ LEAST_BYTES = 256 * 1024 * 1024
 """A smaller one is of no use: the interpreter, its library and numpy take about 130 MiB."""
 WHEELS_BYTES = 256 * 1024 * 1024
 """Unpacked wheels that one process keeps in memory; at most a quarter of what there is."""
-_KEPT_WHEELS = 16
+_SCRATCH = "making-"
+_KEPT_WHEELS = 8
 """So many that were used last are kept in any case: those of the match that is played."""
 
 _LEFT_OUT = {
@@ -107,21 +110,34 @@ def _copied_runtime(place: Path) -> Path:
     root = place / f"runtime-{_mark_of(runtime)}"
     if root.is_dir():
         return root
+    _sweep_scratch(place)
     try:
-        with tempfile.TemporaryDirectory(dir=place, prefix="making-") as scratch:
+        with tempfile.TemporaryDirectory(dir=place, prefix=_SCRATCH) as scratch:
             tree = Path(scratch) / "tree"
             for outside, inside in _runtime_files(runtime):
                 _copy(outside, Path(f"{tree}{inside}"))
             for _, inside in runtime.shown:
                 if not Path(f"{tree}{inside}").exists():
                     Path(f"{tree}{inside}").mkdir(parents=True)
-            with contextlib.suppress(OSError):  # another worker was faster
+            try:
                 tree.rename(root)
+            except OSError:
+                if not root.is_dir():
+                    raise
+                # another worker was faster
     except OSError as error:
         raise InfrastructureError(
             f"the runtime of bots cannot be copied to {place}: {error}"
         ) from error
     return root
+
+
+def _sweep_scratch(place: Path) -> None:
+    """Remove what processes left that were killed while they copied the runtime; nobody copies for an hour."""
+    for folder in place.glob(f"{_SCRATCH}*"):
+        with contextlib.suppress(FileNotFoundError):  # another worker sweeps too
+            if folder.stat().st_mtime < time.time() - 3600:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _mark_of(runtime: Runtime) -> str:
@@ -197,15 +213,21 @@ def _copy(outside: Path, inside: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    original: tuple[int, int]
-    """Inode and date of the folder that was copied: one that was damaged is made anew."""
+    original: str
+    """The mark of the folder that was copied: one that was changed or made anew is copied anew."""
+    mark: str
+    """That of the copy: one of which somebody deleted a part is made anew."""
     size: int
 
 
 def _copy_folder(unpacked: Path, target: Path) -> int:
-    """Copy it, and say how many bytes it has."""
+    """Copy it, and say how many bytes it has; nothing is left of a copy that fails."""
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(unpacked, target, symlinks=True)
+    try:
+        shutil.copytree(unpacked, target, symlinks=True)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
     return sum(path.lstat().st_size for path in target.rglob("*"))
 
 
@@ -224,27 +246,46 @@ class _Wheels:
         """The copy of an unpacked wheel. Raises InfrastructureError if there is none, or no room."""
         with self._lock:
             target = self.folder / unpacked.name
-            try:
-                found = unpacked.stat()
-                held = self._copies.pop(unpacked.name, None)
-                if held is None or held.original != (found.st_ino, found.st_mtime_ns):
-                    self._make_room()
-                    held = _Copy((found.st_ino, found.st_mtime_ns), _copy_folder(unpacked, target))
-            except (OSError, shutil.Error) as error:
-                raise InfrastructureError(
-                    f"a bot's files cannot be copied to memory: {error}"
-                ) from error
+            original = mark_of(unpacked)
+            held = self._copies.pop(unpacked.name, None)
+            if held is None or held.original != original or held.mark != mark_of(target):
+                held = self._copy(unpacked, target, original)
             self._copies[unpacked.name] = held
             return target
 
-    def _make_room(self) -> None:
+    def _copy(self, unpacked: Path, target: Path, original: str) -> _Copy:
+        self._make_room(self._most)
+        try:
+            try:
+                size = _copy_folder(unpacked, target)
+            except (
+                OSError,
+                shutil.Error,
+            ):  # no room, perhaps: of copytree's many errors none tells
+                if not self._make_room(0):
+                    raise
+                size = _copy_folder(unpacked, target)
+        except (OSError, shutil.Error) as error:
+            raise InfrastructureError(
+                f"a bot's files cannot be copied to memory: {error}"
+            ) from error
+        copy = _Copy(original, mark_of(target), size)
+        if not original or mark_of(unpacked) != original:
+            raise InfrastructureError("a bot's files were changed while they were copied to memory")
+        return copy
+
+    def _make_room(self, most: int) -> bool:
+        """Remove those used longest ago while all take more than `most` bytes; whether any was."""
+        removed = False
         while (
-            len(self._copies) > _KEPT_WHEELS
-            and sum(copy.size for copy in self._copies.values()) > self._most
+            len(self._copies) >= _KEPT_WHEELS
+            and sum(copy.size for copy in self._copies.values()) > most
         ):
             oldest = next(iter(self._copies))
             del self._copies[oldest]
-            shutil.rmtree(self.folder / oldest)
+            shutil.rmtree(self.folder / oldest, ignore_errors=True)
+            removed = True
+        return removed
 
     def remove(self) -> None:
         """Forget all, if it is this process's own."""

@@ -20,9 +20,9 @@ from engine.wheels.metadata import (
     requirement_reasons,
 )
 from engine.wheels.packing import LEFT_OUT, pack_module, pack_project
-from engine.wheels.unpacking import source_of, unpack_wheel, wheel_source
+from engine.wheels.unpacking import mark_of, source_of, unpack_wheel, wheel_source
 
 __all__ = [
-    "LEFT_OUT", "PROVIDED", "PROVIDED_PACKAGES", "RESERVED_NAMES", "WheelInfo", "pack_module", "pack_project", "provided_versions",
+    "LEFT_OUT", "PROVIDED", "PROVIDED_PACKAGES", "RESERVED_NAMES", "WheelInfo", "mark_of", "pack_module", "pack_project", "provided_versions",
     "read_wheel", "requirement_reasons", "source_of", "unpack_wheel", "wheel_source",
 ]  # fmt: skip

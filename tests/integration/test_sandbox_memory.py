@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -131,7 +132,62 @@ def test_wheels_used_longest_ago_leave_first_and_those_of_a_match_stay(tmp_path,
     kept = {path.name for path in wheels.folder.iterdir()}
     assert "w0" in kept
     assert "w1" not in kept
-    assert {f"w{number}" for number in range(5, 20)} <= kept
+    assert {f"w{number}" for number in range(13, 20)} <= kept
+
+
+def test_file_that_was_changed_deep_in_a_wheel_is_copied_anew(tmp_path, wheels):
+    folder = make_folder(tmp_path, "w/pkg").parent
+    copy = wheels.hold(folder)
+    (folder / "pkg/bot.py").write_bytes(b"other")
+    wheels.hold(folder)
+    assert (copy / "pkg/bot.py").read_bytes() == b"other"
+
+
+def test_copy_of_which_somebody_deleted_a_part_is_made_anew(tmp_path, wheels):
+    folder = make_folder(tmp_path, "w/pkg").parent
+    copy = wheels.hold(folder)
+    (copy / "pkg/bot.py").unlink()
+    wheels.hold(folder)
+    assert (copy / "pkg/bot.py").is_file()
+
+
+def test_copy_for_which_there_is_no_room_is_our_failure_and_leaves_nothing(
+    tmp_path, wheels, monkeypatch
+):
+    held = wheels.hold(make_folder(tmp_path, "w"))
+    monkeypatch.setattr(memory.shutil, "copytree", _stops_half_way)
+    for _ in range(2):
+        with pytest.raises(InfrastructureError, match="No space left"):
+            wheels.hold(make_folder(tmp_path, f"x{_}"))
+    assert list(wheels.folder.iterdir()) == [held]
+
+
+def test_wheels_that_no_match_plays_make_room_where_there_is_none(tmp_path, wheels, monkeypatch):
+    for number in range(12):
+        wheels.hold(make_folder(tmp_path, f"w{number}"))
+    whole = shutil.copytree
+
+    def full_until_some_left(unpacked, target, **named):
+        if len(list(wheels.folder.iterdir())) >= 9:
+            _stops_half_way(unpacked, target)
+        return whole(unpacked, target, **named)
+
+    monkeypatch.setattr(memory.shutil, "copytree", full_until_some_left)
+    assert (wheels.hold(make_folder(tmp_path, "new")) / "bot.py").is_file()
+
+
+def _stops_half_way(unpacked, target, **named):
+    target.mkdir()
+    (target / "half.py").write_bytes(b"x")
+    raise shutil.Error([(str(unpacked), str(target), "[Errno 28] No space left on device")])
+
+
+def test_scratch_of_a_process_that_was_killed_is_swept_and_work_in_progress_is_not(tmp_path):
+    for name, age in (("making-old", 7200), ("making-new", 60)):
+        (tmp_path / name / "tree").mkdir(parents=True)
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    memory._sweep_scratch(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["making-new"]
 
 
 def test_lost_folder_is_our_failure(tmp_path, wheels):

@@ -21,7 +21,7 @@ from engine.outcome import Termination as Ending
 from engine.record import MatchRecord, encode_record
 from engine.referee import PlayedMatch
 from engine.runner import run_match
-from engine.wheels import wheel_source
+from engine.wheels import mark_of, wheel_source
 from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.models import (
     MATCH_TRANSITIONS,
@@ -140,17 +140,18 @@ def _play(
 
 
 def wheel_source_of(wheel: str) -> BotSource:
-    """A stored wheel (``sha256:…``), unpacked into the site's cache of wheels."""
-    source = _unpack(wheel, settings.WHEEL_CACHE)
-    if not Path(source.folder).is_dir():  # the cache was cleared
+    """A stored wheel (``sha256:…``), unpacked into the site's cache of wheels, and as it was unpacked."""
+    source, mark = _unpack(wheel, settings.WHEEL_CACHE)
+    if mark_of(Path(source.folder)) != mark:  # the cache was cleared, or somebody changed it
         _unpack.cache_clear()
-        source = _unpack(wheel, settings.WHEEL_CACHE)
+        source, _ = _unpack(wheel, settings.WHEEL_CACHE)
     return source
 
 
 @lru_cache(maxsize=1024)
-def _unpack(wheel: str, cache: Path) -> BotSource:
-    return wheel_source(read_blob(wheel.removeprefix("sha256:")), cache)
+def _unpack(wheel: str, cache: Path) -> tuple[BotSource, str]:
+    source = wheel_source(read_blob(wheel.removeprefix("sha256:")), cache)
+    return source, mark_of(Path(source.folder))
 
 
 def _record(match: Match, lease: Lease, played: PlayedMatch, *, sandboxed: bool) -> bool:
