@@ -8,7 +8,7 @@ import msgspec
 
 from engine.cli.exits import ExitCode
 from engine.cli.output import print_json, print_table, say
-from engine.cli.site_limits import Comparison, compare_with_site, spell_speed
+from engine.cli.site_limits import Comparison, compare_with_site, spell_bytes, spell_speed
 from engine.sandbox.limits import PublishedLimits, limits_here
 from engine.sandbox.probe import ProbeReport, probe_sandbox
 from engine.sandbox.speed import budget_percent
@@ -67,14 +67,15 @@ def _print_limits(limits: PublishedLimits, percent: int) -> None:
     print_table(
         ("limit", "value"),
         [
-            ("memory of a process", f"{limits.memory_bytes >> 20} MiB"),
-            ("more where it has numpy", f"{limits.numpy_bytes >> 20} MiB"),
-            ("its stack", f"{limits.stack_bytes >> 20} MiB"),
+            ("memory of a process", spell_bytes(limits.memory_bytes)),
+            ("more where it has numpy", spell_bytes(limits.numpy_bytes)),
+            ("its stack", spell_bytes(limits.stack_bytes)),
             ("its open files", str(limits.open_files)),
-            ("its log", f"{limits.log_bytes >> 10} KiB"),
-            ("a crash's traceback", f"{limits.traceback_bytes >> 10} KiB"),
-            ("a wheel", f"{limits.wheel_bytes >> 20} MiB"),
-            ("a wheel, unpacked", f"{limits.unpacked_bytes >> 20} MiB"),
+            ("its log", spell_bytes(limits.log_bytes)),
+            ("a crash's traceback", spell_bytes(limits.traceback_bytes)),
+            ("a wheel", spell_bytes(limits.wheel_bytes)),
+            ("a wheel, unpacked", spell_bytes(limits.unpacked_bytes)),
+            ("at most times its size", str(limits.unpacked_ratio)),
             ("files of a wheel", str(limits.wheel_files)),
         ],
     )
@@ -95,8 +96,8 @@ def _print_comparison(comparison: Comparison, percent: int) -> None:
         granted = sorted({worker.budget_percent for worker in comparison.limits.workers})
         spelled = " and ".join(dict.fromkeys(f"{each} %" for each in (granted[0], granted[-1])))
         say(
-            f"- speed: its workers are {spell_speed(comparison.slower)}, and so bots get more or less CPU time: "
-            f"{spelled} there, {percent} % here"
+            f"- speed: its workers are {spell_speed(comparison.slower)}; of a time control's CPU time they grant "
+            f"{spelled}, this machine {percent} %, so that a bot can think as far"
         )
     for difference in comparison.differences:
         say(f"- {difference}")

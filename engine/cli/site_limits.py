@@ -86,8 +86,8 @@ def find_differences(here: PublishedLimits, there: SiteLimits) -> Iterator[str]:
         yield f"Python: {' and '.join(pythons)} there, {here.python} here"
     for name in sorted(here.packages.keys() | there.packages.keys()):
         yield from _differ(name, here.packages.get(name), there.packages.get(name))
-    for name, title in _SIZES.items():
-        yield from _differ(title, getattr(here, name), getattr(there, name))
+    for name, title in _NUMBERS.items():
+        yield from _differ(title, _spell(name, here), _spell(name, there))
     controls_here = {control.name: control for control in here.time_controls}
     controls_there = {control.name: control for control in there.time_controls}
     for name in controls_here.keys() | controls_there.keys():
@@ -95,23 +95,36 @@ def find_differences(here: PublishedLimits, there: SiteLimits) -> Iterator[str]:
             yield f"the time control {name} is another there"
 
 
-_SIZES = {
-    "memory_bytes": "bytes of memory",
-    "numpy_bytes": "bytes for numpy",
-    "stack_bytes": "bytes of stack",
+_NUMBERS = {
+    "memory_bytes": "memory",
+    "numpy_bytes": "memory for numpy",
+    "stack_bytes": "stack",
     "open_files": "open files",
-    "log_bytes": "bytes of log",
-    "traceback_bytes": "bytes of traceback",
-    "wheel_bytes": "bytes of a wheel",
-    "unpacked_bytes": "bytes of a wheel, unpacked",
+    "log_bytes": "log",
+    "traceback_bytes": "traceback",
+    "wheel_bytes": "a wheel",
+    "unpacked_bytes": "a wheel, unpacked",
+    "unpacked_ratio": "a wheel's growth when it is unpacked",
     "wheel_files": "files of a wheel",
 }
 
 
-def _differ(title: str, here: str | int | None, there: str | int | None) -> Iterator[str]:
+def _spell(name: str, limits: PublishedLimits) -> str:
+    value: int = getattr(limits, name)
+    return spell_bytes(value) if name.endswith("_bytes") else str(value)
+
+
+def spell_bytes(count: int) -> str:
+    """``5 MiB``, ``64 KiB``, ``10 bytes``."""
+    for unit, size in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size:
+            return f"{count / size:g} {unit}"
+    return f"{count} bytes"
+
+
+def _differ(title: str, here: str | None, there: str | None) -> Iterator[str]:
     if here != there:
-        spelled = ("none" if value is None else value for value in (there, here))
-        yield "{}: {} there, {} here".format(title, *spelled)
+        yield f"{title}: {there or 'none'} there, {here or 'none'} here"
 
 
 def spell_speed(slower: tuple[float, float]) -> str:

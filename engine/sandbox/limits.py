@@ -10,7 +10,7 @@ from engine.sandbox import policy
 from engine.sdk.loading import TRACEBACK_BYTES
 from engine.sdk.timecontrol import TIME_CONTROLS, TimeControl
 from engine.wheels import provided_versions
-from engine.wheels.archive import MAX_FILES, MAX_UNPACKED_BYTES, MAX_WHEEL_BYTES
+from engine.wheels.archive import MAX_FILES, MAX_RATIO, MAX_UNPACKED_BYTES, MAX_WHEEL_BYTES
 
 
 class PublishedLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +29,8 @@ class PublishedLimits(msgspec.Struct, frozen=True, kw_only=True):
     traceback_bytes: int
     wheel_bytes: int
     unpacked_bytes: int
+    unpacked_ratio: int
+    """How many times as large as packed a wheel may be unpacked."""
     wheel_files: int
     time_controls: tuple[TimeControl, ...]
 
@@ -46,6 +48,7 @@ def limits_here(*, wheel_bytes: int = MAX_WHEEL_BYTES) -> PublishedLimits:
         traceback_bytes=TRACEBACK_BYTES,
         wheel_bytes=min(wheel_bytes, MAX_WHEEL_BYTES),
         unpacked_bytes=MAX_UNPACKED_BYTES,
+        unpacked_ratio=MAX_RATIO,
         wheel_files=MAX_FILES,
         time_controls=tuple(TIME_CONTROLS.values()),
     )

@@ -50,6 +50,7 @@ class LimitsOut(Schema):
     traceback_bytes: int
     wheel_bytes: int
     unpacked_bytes: int
+    unpacked_ratio: int
     wheel_files: int
     time_controls: list[TimeControlOut]
     workers: list[WorkerOut]
