@@ -8,10 +8,6 @@ not even ``execve`` is on the list.
 from __future__ import annotations
 
 import errno
-import fcntl
-import mmap
-import os
-import termios
 from functools import cache
 from typing import Literal
 
@@ -75,12 +71,17 @@ MISSING = (
 )  # fmt: skip
 """These fail with ENOSYS, so that libc falls back to an older call, which is judged by itself."""
 
-_READ_ONLY = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_TMPFILE & ~os.O_DIRECTORY
-_F_DUPFD_CLOEXEC = 1030
-FCNTL_COMMANDS = (fcntl.F_DUPFD, _F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL)
-MADVISE_ADVICE = (mmap.MADV_DONTNEED, mmap.MADV_FREE, mmap.MADV_HUGEPAGE, mmap.MADV_NOHUGEPAGE)
+# Linux's own numbers, equal on x86-64 and aarch64: on other systems Python does not know all of them, and
+# this module is read there too, to tell the limits.
+_ACCMODE, _CREAT, _TRUNC, _APPEND, _TMPFILE = 0o3, 0o100, 0o1000, 0o2000, 0o20000000
+_READ_ONLY = _ACCMODE | _CREAT | _TRUNC | _APPEND | _TMPFILE
+_F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_DUPFD_CLOEXEC = 0, 1, 2, 3, 1030
+FCNTL_COMMANDS = (_F_DUPFD, _F_DUPFD_CLOEXEC, _F_GETFD, _F_SETFD, _F_GETFL)
+_MADV_DONTNEED, _MADV_FREE, _MADV_HUGEPAGE, _MADV_NOHUGEPAGE = 4, 8, 14, 15
+MADVISE_ADVICE = (_MADV_DONTNEED, _MADV_FREE, _MADV_HUGEPAGE, _MADV_NOHUGEPAGE)
 """What allocators say of their own memory; none of it touches a file's cached pages, as PAGEOUT and COLD do."""
-IOCTL_REQUESTS = (termios.TCGETS, termios.FIOCLEX, termios.FIONCLEX, termios.TIOCGWINSZ)
+_TCGETS, _FIOCLEX, _FIONCLEX, _TIOCGWINSZ = 0x5401, 0x5451, 0x5450, 0x5413
+IOCTL_REQUESTS = (_TCGETS, _FIOCLEX, _FIONCLEX, _TIOCGWINSZ)
 
 
 def walls(readable: tuple[str, ...], *, has_numpy: bool = False) -> Walls:

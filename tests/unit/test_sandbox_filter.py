@@ -252,3 +252,28 @@ def test_this_machines_program_is_that_of_its_architecture():
     if machine not in ARCHITECTURES:
         pytest.skip(f"{machine} has no table of numbers")
     assert policy.compile_filter() == PROGRAMS[machine]
+
+
+def test_numbers_of_the_policy_are_those_of_this_system():
+    assert policy._READ_ONLY == (
+        os.O_ACCMODE | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_TMPFILE & ~os.O_DIRECTORY
+    )
+    assert set(policy.FCNTL_COMMANDS) == {
+        fcntl.F_DUPFD,
+        fcntl.F_DUPFD_CLOEXEC,
+        fcntl.F_GETFD,
+        fcntl.F_SETFD,
+        fcntl.F_GETFL,
+    }
+    assert set(policy.MADVISE_ADVICE) == {
+        mmap.MADV_DONTNEED,
+        mmap.MADV_FREE,
+        mmap.MADV_HUGEPAGE,
+        mmap.MADV_NOHUGEPAGE,
+    }
+    assert set(policy.IOCTL_REQUESTS) == {
+        termios.TCGETS,
+        termios.FIOCLEX,
+        termios.FIONCLEX,
+        termios.TIOCGWINSZ,
+    }
