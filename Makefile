@@ -27,6 +27,7 @@ test: ## run the tests
 bench: setup ## measure the engine and the sandbox on this machine
 	$(BIN)/arena bench engine
 	$(BIN)/arena bench sandbox
+	$(BIN)/arena bench formats
 
 demo: ## play a small cup on a temporary site
 	$(MANAGE) demo

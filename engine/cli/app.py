@@ -376,6 +376,28 @@ def strength(
     _leave(run(bots or [], games=game or [], boards=boards, seed=seed))
 
 
+def simulate_formats(
+    formats: Annotated[
+        list[str] | None,
+        typer.Option("--format", metavar="NAME", help="May be repeated. [every format]"),
+    ] = None,
+    tournaments: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many tournaments of each format.")
+    ] = 1000,
+    seed: Annotated[
+        str, typer.Option(metavar="TEXT", help="Decides all that is random.")
+    ] = "formats",
+    as_json: JsonOption = False,
+) -> None:
+    """Play random tournaments of every format, and check what must hold in each.
+
+    No bots play: who wins, ties, crashes, does not appear, withdraws or comes late is drawn at random.
+    """
+    from engine.cli.simulate_formats import run
+
+    _leave(run(formats or [], tournaments=tournaments, seed=seed, as_json=as_json))
+
+
 def doctor(
     server: Annotated[
         str | None,
@@ -414,7 +436,7 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     commands = (
-        play, compare, verify, replay, debug, check, pack, bots, new, strength, doctor, version,
+        play, compare, verify, replay, debug, check, pack, bots, new, strength, simulate_formats, doctor, version,
     )  # fmt: skip
     for command in commands:
         app.command()(command)
@@ -423,11 +445,12 @@ def make_app() -> typer.Typer:
 
 
 def _make_bench() -> typer.Typer:
-    from engine.cli import bench, bench_fairness, bench_sandbox
+    from engine.cli import bench, bench_fairness, bench_formats, bench_sandbox
 
     app = typer.Typer(help="Measure the engine on this machine.", no_args_is_help=True)
     app.command("engine")(bench.command)
     app.command("sandbox")(bench_sandbox.command)
+    app.command("formats")(bench_formats.command)
     app.command("fairness")(bench_fairness.command)
     return app
 
