@@ -5,7 +5,6 @@ The walls of the referee's side (clocks, stopping, the look before a question) a
 
 from __future__ import annotations
 
-import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from unittest import mock
 
 from engine.agents import Limits, Reply
 from engine.sandbox import agent as sandbox_agent
-from tests.hostile.attempts import ATTEMPTS, Attempt, write_attempt
+from tests.hostile.attempts import Attempt, attempts_here, write_attempt
 from tests.hostile.stage import (
     GENEROUS,
     close_zygotes,
@@ -30,12 +29,6 @@ from tests.hostile.weaken import WHOLE, WITHOUT
 ALL = "nothing"
 """The column in which no wall is missing."""
 PATIENT = Limits(cpu_us=1_000_000, wall_ms=60_000)
-
-
-def attempts_here() -> list[Attempt]:
-    """The rows whose system calls have these numbers on this machine."""
-    is_x86_64 = platform.machine() == "x86_64"
-    return [attempt for attempt in ATTEMPTS if is_x86_64 or not attempt.is_for_x86_64]
 
 
 def goes_through(attempt: Attempt, folder: Path, missing: str) -> bool:

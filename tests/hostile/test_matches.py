@@ -6,28 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents import never
 from engine.outcome import Termination
-from engine.record import BoardsContest, BotRef, DealSource, EntrantRef, make_spec, replay
-from engine.referee import play_match
-from engine.sandbox import launcher
-from engine.sandbox.agent import sandbox_factory
-from engine.sdk.timecontrol import TimeControl
-from engine.shuffle import local_prk
-from tests.hostile.attempts import write_attempt
-from tests.hostile.matrix import attempts_here
-from tests.hostile.stage import LAUNCHERS, close_zygotes, open_files, source_in
+from tests.hostile.aftermath import living, load_of, play_against, traces, zygotes_of
+from tests.hostile.attempts import MARK, attempts_here, write_attempt
+from tests.hostile.stage import GENEROUS, LAUNCHERS, close_zygotes, make_agent, source_in
 from tests.hostile.test_verdicts import VERDICTS
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.exhaustive]
 
-SHORT = TimeControl("short", 2000, 2000, 10, 60_000)
-"""Enough to fill the memory that a bot has."""
-IMPATIENT = TimeControl("impatient", 2000, 2000, 10, 2000)
-"""For who only sleeps."""
 NOT_HELD = ("ArgumentError", "AttributeError", "NameError", "SyntaxError", "TypeError")
 """What an attack comes to that is only written wrongly."""
-TRACES = [Path("/tmp/arena-was-here"), Path("/dev/shm/x")]
 
 
 @pytest.fixture(scope="module", params=["bubblewrap", "landlock"])
@@ -38,46 +26,26 @@ def level(request):
     close_zygotes()
 
 
-def play_against(source, level, folder):
-    """The attacker and a bot that does nothing wrong, one board from both sides."""
-    honest = source_in(folder / "honest", "well_behaved")
-    entrants = [("Attacker", source), ("Honest", honest)]
-    spec = make_spec(
-        game="podkidnoe",
-        entrants=[
-            EntrantRef(name, (BotRef(bot.bot, bot.version, bot.wheel),)) for name, bot in entrants
-        ],
-        contest=BoardsContest(1),
-        time_control=IMPATIENT if source.bot == "sleep" else SHORT,
-        deals=DealSource(local_prk("hostile"), "local", reveal=True),
-    )
-    factory = sandbox_factory(LAUNCHERS[level])
-    return play_match(spec, [(source,), (honest,)], factory, never)
-
-
 def check_that_it_alone_is_at_fault(match, kind):
     outcome = match.record.outcome
     assert outcome.termination is kind
     assert [(fault.entrant, fault.kind) for fault in outcome.faults] == [(0, kind)]
     assert outcome.places == (2, 1)
-    replay(match.record)
 
 
-def check_that_nothing_is_left(level, folder):
-    zygotes = LAUNCHERS[level]._zygotes().values()
-    assert zygotes, "they wait for the next match"
-    assert [launcher._children(zygote.pid) for zygote in zygotes] == [[] for _ in zygotes]
-    assert [trace for trace in TRACES if trace.exists()] == []
-    assert {path.suffix for path in folder.rglob("*") if path.is_file()} <= {".py", ""}
+def check_aftermath(found):
+    assert found.untruths == []
+    assert found.seconds_to_dead is not None, "something lives on"
+    assert found.left == frozenset()
 
 
 @pytest.mark.parametrize(
     ("bot", "kind"), [row[:2] for row in VERDICTS], ids=[r[0] for r in VERDICTS]
 )
 def test_attacker_loses_and_the_rest_of_the_match_stands(tmp_path, level, bot, kind):
-    source = source_in(tmp_path / "bot", bot)
-    check_that_it_alone_is_at_fault(play_against(source, level, tmp_path), kind)
-    check_that_nothing_is_left(level, tmp_path)
+    found = play_against(source_in(tmp_path / "bot", bot), LAUNCHERS[level], tmp_path)
+    check_that_it_alone_is_at_fault(found.match, kind)
+    check_aftermath(found)
 
 
 @pytest.mark.parametrize(
@@ -85,20 +53,55 @@ def test_attacker_loses_and_the_rest_of_the_match_stands(tmp_path, level, bot, k
 )
 def test_attempt_is_held_and_loses_the_match(tmp_path, level, attempt):
     source = write_attempt(tmp_path / ("0" * 64), attempt)
-    match = play_against(source, level, tmp_path)
+    found = play_against(source, LAUNCHERS[level], tmp_path)
     if level == "landlock" and not attempt.holds_at_landlock:
-        assert match.record.outcome.termination is Termination.COMPLETED
+        assert found.match.record.outcome.termination is Termination.COMPLETED
     else:
-        check_that_it_alone_is_at_fault(match, attempt.fault)
-        tracebacks = [log.log.traceback for log in match.logs if log.entrant == 0]
+        check_that_it_alone_is_at_fault(found.match, attempt.fault)
+        tracebacks = [log.log.traceback for log in found.match.logs if log.entrant == 0]
         assert not any(f"\n{error}" in text for error in NOT_HELD for text in tracebacks)
-    check_that_nothing_is_left(level, tmp_path)
+    check_aftermath(found)
 
 
-def test_descriptors_of_the_referee_do_not_grow_with_the_matches(tmp_path, level):
-    source = source_in(tmp_path / "bot", "os_exit")
-    play_against(source, level, tmp_path)
-    before = open_files()
-    for _ in range(5):
-        play_against(source, level, tmp_path)
-    assert open_files() == before
+FLAT = ["os_exit", "import_crash", "many_messages", "segfault", "long_message", "nonsense"]
+"""Attacks that are over quickly, of different kinds."""
+
+
+def test_memory_and_open_files_of_the_worker_do_not_grow_with_the_matches(tmp_path, level):
+    launcher = LAUNCHERS[level]
+    sources = [source_in(tmp_path / bot, bot) for bot in FLAT]
+
+    def play(rounds):
+        for _ in range(rounds):
+            for source in sources:
+                play_against(source, launcher, tmp_path)
+        return load_of(launcher)
+
+    first, last = play(3), play(5)
+    assert last.open_files == first.open_files
+    for before, after in zip(first.resident_bytes, last.resident_bytes, strict=True):
+        assert after - before < 2 * 1024 * 1024
+
+
+def test_trace_that_is_left_is_seen(tmp_path):
+    before = traces(tmp_path)
+    (tmp_path / "note").write_text("6-6 lies at seat 2")
+    mark = Path("/tmp", MARK)
+    mark.touch()
+    try:
+        assert traces(tmp_path) - before == {str(tmp_path / "note"), str(mark)}
+    finally:
+        mark.unlink()
+
+
+def test_process_that_lives_on_is_seen(tmp_path):
+    agent = make_agent(
+        source_in(tmp_path / "bot", "well_behaved"), launcher=LAUNCHERS["bubblewrap"]
+    )
+    try:
+        agent.start()
+        agent.wait_ready(GENEROUS)
+        assert living(zygotes_of(LAUNCHERS["bubblewrap"])) == {agent._bot._pid}
+    finally:
+        agent.close()
+    assert living(zygotes_of(LAUNCHERS["bubblewrap"])) == set()
