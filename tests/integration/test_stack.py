@@ -6,11 +6,14 @@ what is left of it.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
+import platform
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -33,6 +36,7 @@ from engine.record import (
     replay,
 )
 from engine.runner import run_match
+from engine.sandbox.probe import require_sandbox
 from engine.shuffle import commitment, deal_key, tournament_prk
 from engine.wheels import wheel_source
 from tests.oracle.judge import judge
@@ -301,6 +305,13 @@ def test_site_starts_with_an_operator_bots_and_cups(first: Site):
     assert "as admin with the password " in first.started.said
 
 
+def test_worker_of_a_site_tells_its_sandbox_and_its_speed(first: Site):
+    workers = wait_for(lambda: json.loads(first.get("/api/limits")[1])["workers"])
+    assert [worker["level"] for worker in workers] == [require_sandbox().level]
+    assert workers[0]["python"] == platform.python_version()
+    assert workers[0]["budget_percent"] > 0
+
+
 def test_home_holds_one_site_at_a_time(first: Site, start_site):
     second = start_site()
     second.started.finish()
@@ -313,6 +324,9 @@ def test_interrupted_site_ends_in_order_with_all_it_started(interrupted: Site):
     assert interrupted.started.process.returncode == 0
     assert interrupted.started.processes() == {}
     assert not (interrupted.home / "broker-socket").exists()
+    with contextlib.closing(sqlite3.connect(interrupted.home / "arena.sqlite3")) as database:
+        missed = database.execute("SELECT name FROM workers_workerreport").fetchall()
+    assert missed == []  # its worker has signed off
 
 
 def test_site_that_starts_again_gives_no_new_password(again: Site):

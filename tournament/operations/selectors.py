@@ -17,6 +17,7 @@ from tournament.competitions.models import (
 from tournament.players.models import BotVersion, Player, VersionState
 from tournament.store.clock import read_clock
 from tournament.store.models import Pulse
+from tournament.workers.selectors import count_workers
 
 DISPATCH = "dispatch"
 
@@ -29,6 +30,8 @@ class SiteStatus:
     versions: Mapping[str, int]
     tournaments: Mapping[str, int]
     matches: Mapping[str, int]
+    workers: Mapping[str, int]
+    """Those that play bots: ``there``, or ``silent``."""
     dispatch_age_seconds: float | None
     """Since dispatch last ran; None if it never did. Some seconds mean that workers or beat are down."""
 
@@ -54,6 +57,7 @@ def site_status() -> SiteStatus:
         versions=count_by_state(BotVersion.objects.all(), VersionState.values),
         tournaments=count_by_state(Tournament.objects.all(), TournamentState.values),
         matches=count_by_state(Match.objects.all(), MatchState.values),
+        workers=count_workers(),
         dispatch_age_seconds=dispatch_age_seconds(),
     )
 

@@ -24,6 +24,12 @@ def living_workers() -> QuerySet[WorkerReport]:
     )
 
 
+def count_workers() -> dict[str, int]:
+    """How many are ``there``, and how many are ``silent``."""
+    there = living_workers().count()
+    return {"there": there, "silent": WorkerReport.objects.count() - there}
+
+
 def is_silent(worker: WorkerReport, *, now: datetime | None = None) -> bool:
     """Whether nothing was heard of it for too long, by the database's clock."""
     return ((now or read_clock()) - worker.seen_at).total_seconds() > SILENT_SECONDS

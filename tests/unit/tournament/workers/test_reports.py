@@ -73,6 +73,7 @@ def test_worker_that_gives_no_sign_of_life_is_silent_until_it_gives_one(found):
     silence("matches@one", selectors.SILENT_SECONDS + 1)
     assert not selectors.living_workers()
     assert selectors.is_silent(WorkerReport.objects.get())
+    assert selectors.count_workers() == {"there": 0, "silent": 1}
     services.give_sign_of_life(name="matches@one")
     assert not selectors.is_silent(WorkerReport.objects.get())
     assert selectors.living_workers().count() == 1
