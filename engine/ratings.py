@@ -9,7 +9,7 @@ and σ are rounded to 1e-9 after each step. Nothing else ever makes a rating.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -226,18 +226,19 @@ def apply_result(
     rated = rate(
         [[line.rating for line in team] for team in lines], [team.rank for team in event.teams]
     )
-    best = min(team.rank for team in event.teams)
-    leaders = sum(team.rank == best for team in event.teams)
+    entered = [line for team_lines in lines for line in team_lines]
+    after = [new for team_rated in rated for new in team_rated]
     return {
-        member.version: RatedVersion(
+        version: RatedVersion(
             rating=new,
             matches=line.matches + 1,
-            wins=line.wins + (team.rank == best and leaders == 1),
-            ties=line.ties + (team.rank == best and leaders > 1),
+            wins=line.wins + is_won,
+            ties=line.ties + is_tied,
             last_seq=event.seq,
         )
-        for team, team_lines, team_rated in zip(event.teams, lines, rated, strict=True)
-        for member, line, new in zip(team.members, team_lines, team_rated, strict=True)
+        for (version, is_won, is_tied), line, new in zip(
+            _merits(event), entered, after, strict=True
+        )
     }
 
 
@@ -250,19 +251,75 @@ def fold(events: Iterable[RatingEvent]) -> Fold:
     """
     log = tuple(events)
     voided = _read_log(log)
-    versions: dict[int, RatedVersion] = {}
+    versions, steps = resume({}, log, voided)
+    return Fold(
+        versions=versions,
+        steps=steps,
+        last_seq=log[-1].seq if log else 0,
+        voided=frozenset(voided),
+    )
+
+
+def resume(
+    before: Mapping[int, RatedVersion], events: Iterable[RatingEvent], voided: Collection[str]
+) -> tuple[dict[int, RatedVersion], tuple[Step, ...]]:
+    """Go on with a fold from the middle of a log: all lines, and the steps of `events`.
+
+    `before`: the lines as the counting results before the first of `events` left them, at least of the
+    versions in `events` and of their ancestors. `voided`: the matches that do not count at the log's end.
+    Equal to what `fold` makes of the whole log.
+    """
+    versions = dict(before)
     steps: list[Step] = []
-    for event in log:
+    for event in events:
         if event.kind is EventKind.RESULT and event.match not in voided:
             changed = apply_result(versions, event)
             versions.update(changed)
             steps.extend(Step(event.seq, version, line.rating) for version, line in changed.items())
-    return Fold(
-        versions=versions,
-        steps=tuple(steps),
-        last_seq=log[-1].seq if log else 0,
-        voided=frozenset(voided),
-    )
+    return versions, tuple(steps)
+
+
+def rewind(
+    lines: Mapping[int, RatedVersion],
+    counted: Iterable[RatingEvent],
+    last_steps: Iterable[Step],
+) -> dict[int, RatedVersion]:
+    """The lines before the results `counted`, which are the last in `lines`; `resume` goes on from there.
+
+    `last_steps`: of each version that is wanted and was rated before, its last step before them. Raises
+    UsageError for one that has no line.
+    """
+    taken: dict[int, tuple[int, int, int]] = {}
+    for event in counted:
+        for version, is_won, is_tied in _merits(event):
+            matches, wins, ties = taken.get(version, (0, 0, 0))
+            taken[version] = (matches + 1, wins + is_won, ties + is_tied)
+    rewound = {}
+    for step in last_steps:
+        if step.version not in lines:
+            raise UsageError(
+                f"version {step.version} has a history but no rating: rebuild the ratings from their log"
+            )
+        line, (matches, wins, ties) = lines[step.version], taken.get(step.version, (0, 0, 0))
+        rewound[step.version] = RatedVersion(
+            rating=step.rating,
+            matches=line.matches - matches,
+            wins=line.wins - wins,
+            ties=line.ties - ties,
+            last_seq=step.seq,
+        )
+    return rewound
+
+
+def _merits(event: RatingEvent) -> list[tuple[int, bool, bool]]:
+    """By member in their order: its version, whether it was alone on the best place, and whether it shared it."""
+    best = min(team.rank for team in event.teams)
+    is_shared = sum(team.rank == best for team in event.teams) > 1
+    return [
+        (member.version, team.rank == best and not is_shared, team.rank == best and is_shared)
+        for team in event.teams
+        for member in team.members
+    ]
 
 
 def _read_log(log: Sequence[RatingEvent]) -> set[str]:
@@ -298,7 +355,13 @@ def preview(log: Iterable[RatingEvent], added: Iterable[RatingEvent]) -> tuple[R
     So a disqualification's effect can be shown before it is made.
     """
     log = tuple(log)
-    before, after = fold(log).versions, fold((*log, *added)).versions
+    return compare_lines(fold(log).versions, fold((*log, *added)).versions)
+
+
+def compare_lines(
+    before: Mapping[int, RatedVersion], after: Mapping[int, RatedVersion]
+) -> tuple[RatingChange, ...]:
+    """Whose rating is another one, the biggest change of the shown number first."""
     changes = (
         RatingChange(
             version,

@@ -18,12 +18,15 @@ from engine.ratings import (
     RatedVersion,
     Rating,
     RatingEvent,
+    Step,
     Team,
     apply_result,
     fold,
     inherit,
     preview,
     rate,
+    resume,
+    rewind,
 )
 
 FRESH = Rating()
@@ -203,6 +206,62 @@ def play_on(log: list[RatingEvent]) -> dict[int, RatedVersion]:
 def test_incremental_rating_equals_the_full_replay(log):
     only_results = [event for event in log if event.kind is EventKind.RESULT]
     assert play_on(only_results) == fold(only_results).versions
+
+
+@given(logs(), st.data())
+def test_log_replayed_from_any_of_its_events_on_equals_the_full_replay(log, data):
+    folded = fold(log)
+    first = data.draw(st.integers(0, len(log)))
+    counting = [e for e in log if e.kind is EventKind.RESULT and e.match not in folded.voided]
+    before = fold([event for event in counting if event.seq <= first])
+    versions, steps = resume(before.versions, log[first:], folded.voided)
+    assert versions == folded.versions
+    assert (*before.steps, *steps) == folded.steps
+
+
+@given(logs(), st.data())
+def test_rewound_lines_are_those_of_the_log_cut_short(log, data):
+    folded = fold(log)
+    first = data.draw(st.integers(0, len(log)))
+    counting = [e for e in log if e.kind is EventKind.RESULT and e.match not in folded.voided]
+    last = {step.version: step for step in folded.steps if step.seq <= first}
+    rewound = rewind(folded.versions, [e for e in counting if e.seq > first], last.values())
+    assert rewound == fold([event for event in counting if event.seq <= first]).versions
+
+
+def test_lines_without_one_that_has_a_history_cannot_be_rewound():
+    with pytest.raises(UsageError, match="version 7 has a history but no rating"):
+        rewind({}, [], [Step(1, 7, FRESH)])
+
+
+@given(logs(), st.data())
+def test_ratings_kept_up_through_voids_and_unvoids_equal_the_replay(log, data):
+    """As the services do it: a result is applied, a void or unvoid replays from its result on."""
+    lines: dict[int, RatedVersion] = {}
+    steps: list[Step] = []
+    results: list[RatingEvent] = []
+    voided: set[str] = set()
+    for number, event in enumerate(log, start=1):
+        if event.kind is EventKind.RESULT:
+            changed = apply_result(lines, event)
+            lines.update(changed)
+            steps += [Step(event.seq, v, line.rating) for v, line in changed.items()]
+            results.append(event)
+        else:
+            first = next(e.seq for e in results if e.match == event.match)
+            tail = [e for e in results if e.seq >= first]
+            kept = [step for step in steps if step.seq < first]
+            before = rewind(
+                lines,
+                [e for e in tail if e.match not in voided],
+                {step.version: step for step in kept}.values(),
+            )
+            voided ^= {event.match}
+            lines, new = resume(before, tail, voided)
+            steps = [*kept, *new]
+        replayed = fold(log[:number])
+        assert lines == replayed.versions
+        assert tuple(steps) == replayed.steps
 
 
 @given(logs())

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from engine import ratings
 from engine.games import GAMES
@@ -264,11 +264,95 @@ def preview_void(
     pool = RatingPool.objects.filter(game=game, kind=kind).first()
     if pool is None or not match_keys:
         return ()
-    added = [
-        ratings.RatingEvent(seq=pool.last_seq + number, kind=ratings.EventKind.VOID, match=key)
-        for number, key in enumerate(match_keys, 1)
+    first = min(result_seqs(pool, match_keys).values())
+    tail = tail_of(pool, first)
+    after, _ = ratings.resume(tail.before, tail.results, tail.voided ^ set(match_keys))
+    return ratings.compare_lines(
+        {version: tail.now[version] for version in tail.versions if version in tail.now},
+        {version: after[version] for version in tail.versions if version in after},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PoolTail:
+    """The end of a pool's log, from a result on, and the ratings before it."""
+
+    results: tuple[ratings.RatingEvent, ...]
+    """All results from that one on, the void ones too."""
+    event_ids: Mapping[int, int]
+    """The ids of their rows, by sequence number."""
+    voided: frozenset[str]
+    """Which of them do not count, at the end of the log."""
+    versions: frozenset[int]
+    """Who took part in any of them."""
+    now: Mapping[int, ratings.RatedVersion]
+    """The stored lines of these versions and of their ancestors."""
+    before: Mapping[int, ratings.RatedVersion]
+    """Their lines before the first of the results."""
+
+
+def result_seqs(pool: RatingPool, match_keys: Sequence[str]) -> dict[str, int]:
+    """The sequence numbers of these matches' results. Raises LogError for one that is not in the log."""
+    rows = pool.events.filter(kind=EventKind.RESULT, match_key__in=match_keys)
+    seqs = dict(rows.values_list("match_key", "seq"))
+    for key in match_keys:
+        if key not in seqs:
+            raise LogError(f"there is no rated result of {key}")
+    return seqs
+
+
+def voided_from(pool: RatingPool, first: int) -> frozenset[str]:
+    """The matches that an event from `first` on voided, and none after it unvoided."""
+    changes = pool.events.filter(seq__gte=first).exclude(kind=EventKind.RESULT).order_by("seq")
+    last = dict(changes.values_list("match_key", "kind"))
+    return frozenset(key for key, kind in last.items() if kind == EventKind.VOID)
+
+
+def tail_of(pool: RatingPool, first: int, changed: frozenset[str] = frozenset()) -> PoolTail:
+    """The pool's log from its result number `first` on.
+
+    `changed`: the matches whose last void or unvoid the stored lines do not yet know.
+    """
+    rows = list(pool.events.filter(seq__gte=first, kind=EventKind.RESULT).order_by("seq"))
+    results = tuple(engine_events(rows))
+    members = [member for event in results for team in event.teams for member in team.members]
+    needed = {pk for member in members for pk in (member.version, *member.ancestors)}
+    voided = voided_from(pool, first)
+    now = {row.version_id: rated_version(row) for row in pool.ratings.filter(version__in=needed)}
+    counted = [event for event in results if event.match not in voided ^ changed]
+    return PoolTail(
+        results=results,
+        event_ids={row.seq: row.pk for row in rows},
+        voided=voided,
+        versions=frozenset(member.version for member in members),
+        now=now,
+        before=ratings.rewind(now, counted, _last_steps(pool, needed, first)),
+    )
+
+
+def _last_steps(pool: RatingPool, versions: set[int], first: int) -> list[ratings.Step]:
+    """The last step of each of the versions before the event number `first`."""
+    earlier = RatingStep.objects.filter(
+        version=OuterRef("pk"), event__pool=pool, event__seq__lt=first
+    )
+    newest = earlier.order_by("-event__seq").values("pk")[:1]
+    found = BotVersion.objects.filter(pk__in=versions).annotate(step=Subquery(newest))
+    steps = RatingStep.objects.filter(pk__in=found.values("step"))
+    return [
+        ratings.Step(seq, version, ratings.Rating(mu, sigma))
+        for seq, version, mu, sigma in steps.values_list("event__seq", "version", "mu", "sigma")
     ]
-    return ratings.preview(engine_log(pool), added)
+
+
+def rated_version(row: Rating) -> ratings.RatedVersion:
+    """A stored line as `engine.ratings` takes it."""
+    return ratings.RatedVersion(
+        rating=ratings.Rating(row.mu, row.sigma),
+        matches=row.matches,
+        wins=row.wins,
+        ties=row.ties,
+        last_seq=row.last_seq,
+    )
 
 
 def engine_log(pool: RatingPool) -> Iterator[ratings.RatingEvent]:

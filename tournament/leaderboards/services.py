@@ -21,7 +21,14 @@ from tournament.leaderboards.models import (
     RatingPool,
     RatingStep,
 )
-from tournament.leaderboards.selectors import engine_events, engine_log
+from tournament.leaderboards.selectors import (
+    engine_events,
+    engine_log,
+    rated_version,
+    result_seqs,
+    tail_of,
+    voided_from,
+)
 from tournament.players.models import BotVersion
 
 _BATCH = 1000
@@ -44,12 +51,22 @@ class RatedResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a version stands on the leaderboard."""
+
+    is_listed: bool
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class RatingDifference:
-    """A version whose stored rating is not what the log says; None: it has none there."""
+    """What of a version is not stored as the log says; None: it is not there at all."""
 
     version_id: int
-    stored: RatedVersion | None
-    replayed: RatedVersion | None
+    stored: RatedVersion | ratings.Rating | Place | None
+    replayed: RatedVersion | ratings.Rating | Place | None
+    seq: int | None = None
+    """Of a step of its history: the number of the event. None: of its rating, or of its place."""
 
 
 @transaction.atomic
@@ -87,40 +104,111 @@ def unvoid_results(*, game: str, kind: str, match_keys: Sequence[str]) -> None:
 
 
 @transaction.atomic
-def rebuild_ratings(*, game: str, kind: str) -> int:
-    """Make the pool's ratings, steps and ranks anew from its log; how many versions have one."""
+def rebuild_ratings(*, game: str, kind: str) -> tuple[RatingDifference, ...]:
+    """Make the pool's ratings, steps and ranks anew from its log; what was not as the log says.
+
+    The pool's row is locked meanwhile: results that are recorded wait, and are appended to what was rebuilt.
+    """
     pool = _locked_pool(game, kind)
     fold = ratings.fold(engine_log(pool))
+    differences = _differences(fold, _read_stored(pool))
     event_ids = dict(pool.events.values_list("seq", "pk"))
     RatingStep.objects.filter(event__pool=pool).delete()
-    RatingStep.objects.bulk_create(
-        (
-            RatingStep(
-                event_id=event_ids[step.seq],
-                version_id=step.version,
-                mu=step.rating.mu,
-                sigma=step.rating.sigma,
-            )
-            for step in fold.steps
-        ),
-        batch_size=_BATCH,
-    )
+    _store_steps(fold.steps, event_ids)
     pool.ratings.exclude(version__in=fold.versions).delete()
     _store(pool, fold.versions)
+    _list_newest(pool, set(pool.ratings.values_list("bot", flat=True)))
+    pool.ratings.filter(is_listed=False, rank__isnull=False).update(rank=None)
     _rank(pool)
-    return len(fold.versions)
+    return differences
 
 
 def verify_ratings(*, game: str, kind: str) -> tuple[RatingDifference, ...]:
-    """Replay the pool's log and compare: what differs from the stored ratings (nothing, if all is well)."""
-    pool = RatingPool.objects.get(game=game, kind=kind)
-    replayed = ratings.fold(engine_log(pool)).versions
-    stored = {row.version_id: _line(row) for row in pool.ratings.all()}
-    return tuple(
-        RatingDifference(version, stored.get(version), replayed.get(version))
-        for version in sorted(stored.keys() | replayed.keys())
-        if stored.get(version) != replayed.get(version)
+    """Replay the pool's log and compare: what differs from what is stored (nothing, if all is well).
+
+    The pool's row is locked only while it is read, so that no result comes between. Raises LogError if
+    there is no such pool.
+    """
+    with transaction.atomic():
+        pool = RatingPool.objects.select_for_update().filter(game=game, kind=kind).first()
+        if pool is None:
+            raise LogError(f"nothing was ever rated in {game}/{kind}")
+        log, stored = list(engine_log(pool)), _read_stored(pool)
+    return _differences(ratings.fold(log), stored)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What is stored of a pool."""
+
+    lines: Mapping[int, RatedVersion]
+    bots: Mapping[int, int]
+    """By version."""
+    places: Mapping[int, Place]
+    steps: Mapping[tuple[int, int], ratings.Rating]
+    """By event number and version."""
+
+
+def _read_stored(pool: RatingPool) -> _Stored:
+    rows = list(pool.ratings.all())
+    steps = RatingStep.objects.filter(event__pool=pool)
+    return _Stored(
+        lines={row.version_id: rated_version(row) for row in rows},
+        bots={row.version_id: row.bot_id for row in rows},
+        places={row.version_id: Place(row.is_listed, row.rank) for row in rows},
+        steps={
+            (seq, version): ratings.Rating(mu, sigma)
+            for seq, version, mu, sigma in steps.values_list(
+                "event__seq", "version", "mu", "sigma"
+            ).iterator()
+        },
     )
+
+
+def _differences(fold: ratings.Fold, stored: _Stored) -> tuple[RatingDifference, ...]:
+    lines = [
+        RatingDifference(version, stored.lines.get(version), fold.versions.get(version))
+        for version in sorted(stored.lines.keys() | fold.versions.keys())
+        if stored.lines.get(version) != fold.versions.get(version)
+    ]
+    replayed = {(step.seq, step.version): step.rating for step in fold.steps}
+    steps = [
+        RatingDifference(
+            version, stored.steps.get((seq, version)), replayed.get((seq, version)), seq
+        )
+        for seq, version in sorted(stored.steps.keys() | replayed.keys())
+        if stored.steps.get((seq, version)) != replayed.get((seq, version))
+    ]
+    due = _places_of(fold.versions, stored.bots)
+    places = [
+        RatingDifference(version, place, due[version])
+        for version, place in sorted(stored.places.items())
+        if version in due and place != due[version]
+    ]
+    return (*lines, *steps, *places)
+
+
+def _places_of(lines: Mapping[int, RatedVersion], bots: Mapping[int, int]) -> dict[int, Place]:
+    """The places that these ratings make, of the versions whose bot is known."""
+    chosen: dict[int, int] = {}
+    for version in sorted(lines.keys() & bots.keys()):
+        standing = chosen.get(bots[version])
+        if (
+            standing is None
+            or lines[version].rating.is_settled
+            or not lines[standing].rating.is_settled
+        ):
+            chosen[bots[version]] = version
+    listed = set(chosen.values())
+    shown = sorted((lines[version].rating.shown for version in listed), reverse=True)
+    first: dict[float, int] = {}
+    for rank, number in enumerate(shown, start=1):
+        first.setdefault(number, rank)
+    return {
+        version: Place(version in listed, first[line.rating.shown] if version in listed else None)
+        for version, line in lines.items()
+        if version in bots
+    }
 
 
 def _locked_pool(game: str, kind: str) -> RatingPool:
@@ -153,30 +241,52 @@ def _append(
 
 def _change_validity(game: str, kind: str, match_keys: Sequence[str], change: EventKind) -> None:
     pool = _locked_pool(game, kind)
-    voided = ratings.fold(engine_log(pool)).voided
-    known = set(
-        pool.events.filter(kind=EventKind.RESULT, match_key__in=match_keys).values_list(
-            "match_key", flat=True
-        )
-    )
-    for match_key in match_keys:
-        if match_key not in known:
-            raise LogError(f"there is no rated result of {match_key}")
-        if (match_key in voided) is (change is EventKind.VOID):
-            raise LogError(
-                f"{match_key} is void already"
-                if match_key in voided
-                else f"{match_key} is not void"
+    keys = list(dict.fromkeys(match_keys))
+    if not keys:
+        return
+    first = min(result_seqs(pool, keys).values())
+    voided = voided_from(pool, first)
+    for key in keys:
+        if (key in voided) is (change is EventKind.VOID):
+            raise LogError(f"{key} is void already" if key in voided else f"{key} is not void")
+    _append(pool, change, [(key, []) for key in keys])
+    _replay_from(pool, first, frozenset(keys))
+
+
+def _replay_from(pool: RatingPool, first: int, changed: frozenset[str]) -> None:
+    """Fold again what `changed` can have touched: everything from the result number `first` on."""
+    tail = tail_of(pool, first, changed)
+    lines, steps = ratings.resume(tail.before, tail.results, tail.voided)
+    RatingStep.objects.filter(event__pool=pool, event__seq__gte=first).delete()
+    _store_steps(steps, tail.event_ids)
+    gone = pool.ratings.filter(version__in=tail.versions - lines.keys())
+    bots = set(gone.values_list("bot", flat=True))
+    gone.delete()
+    _store(pool, {version: lines[version] for version in tail.versions & lines.keys()})
+    _list_newest(pool, bots)
+    _rank(pool)
+
+
+def _store_steps(steps: Sequence[ratings.Step], event_ids: Mapping[int, int]) -> None:
+    RatingStep.objects.bulk_create(
+        (
+            RatingStep(
+                event_id=event_ids[step.seq],
+                version_id=step.version,
+                mu=step.rating.mu,
+                sigma=step.rating.sigma,
             )
-    _append(pool, change, [(match_key, []) for match_key in match_keys])
-    rebuild_ratings(game=game, kind=kind)
+            for step in steps
+        ),
+        batch_size=_BATCH,
+    )
 
 
 def _fold_in(pool: RatingPool, events: Sequence[RatingEvent]) -> None:
     log = engine_events(events)
     members = [member for event in log for team in event.teams for member in team.members]
     needed = {pk for member in members for pk in (member.version, *member.ancestors)}
-    lines = {row.version_id: _line(row) for row in pool.ratings.filter(version__in=needed)}
+    lines = {row.version_id: rated_version(row) for row in pool.ratings.filter(version__in=needed)}
     changed: dict[int, RatedVersion] = {}
     steps: list[RatingStep] = []
     for row, event in zip(events, log, strict=True):
@@ -192,17 +302,16 @@ def _fold_in(pool: RatingPool, events: Sequence[RatingEvent]) -> None:
     _rank(pool)
 
 
-def _line(row: Rating) -> RatedVersion:
-    return RatedVersion(
-        rating=ratings.Rating(row.mu, row.sigma),
-        matches=row.matches,
-        wins=row.wins,
-        ties=row.ties,
-        last_seq=row.last_seq,
-    )
-
-
 def _store(pool: RatingPool, lines: Mapping[int, RatedVersion]) -> None:
+    """Store what is new in `lines`; a row that is as it was keeps the time of its last change."""
+    stored = {row.version_id: row for row in pool.ratings.filter(version__in=lines)}
+    lines = {
+        version: line
+        for version, line in lines.items()
+        if version not in stored
+        or rated_version(stored[version]) != line
+        or stored[version].shown != line.rating.shown
+    }
     bots = dict(BotVersion.objects.filter(pk__in=lines).values_list("pk", "bot"))
     Rating.objects.bulk_create(
         (

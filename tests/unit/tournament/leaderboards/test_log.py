@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from django.db import IntegrityError, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine import ratings
+from engine.errors import UsageError
 from engine.ratings import Rating as EngineRating
 from tests.tournament_factories import accept, make_bot, submit
 from tournament.leaderboards import selectors, services
@@ -21,6 +24,7 @@ from tournament.leaderboards.models import (
     RatingStep,
 )
 from tournament.leaderboards.services import RatedResult, RatedTeam
+from tournament.players.models import Bot, BotVersion
 
 pytestmark = pytest.mark.django_db
 POOL = {"game": "eighty", "kind": "mono"}
@@ -51,6 +55,12 @@ def stored() -> dict[str, tuple[float, float, int, int, int, int | None]]:
 @pytest.fixture
 def bots():
     return [make_bot(name) for name in ("alpha", "beta", "gamma")]
+
+
+@pytest.fixture
+def newer(bots):
+    """A second version of alpha, which begins where the first one stands."""
+    return accept(submit(bots[0].owner, "alpha", "2.0"))
 
 
 def test_result_rates_its_versions(bots):
@@ -167,9 +177,88 @@ def test_verify_finds_what_was_tampered_with_and_rebuild_mends_it(bots):
     Rating.objects.filter(bot__name="beta").update(mu=99)
     (found,) = services.verify_ratings(**POOL)
     assert found.version_id == bots[1].versions.get().pk
-    services.rebuild_ratings(**POOL)
+    assert (found.stored.rating.mu, found.replayed.rating.mu) == (99, before["beta 1.0"][0])
+    assert services.rebuild_ratings(**POOL) == (found,)
     assert services.verify_ratings(**POOL) == ()
     assert stored() == before
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        pytest.param(
+            lambda: Rating.objects.filter(bot__name="beta").delete(), id="a rating is gone"
+        ),
+        pytest.param(lambda: Rating.objects.update(wins=7), id="wins that never were"),
+        pytest.param(lambda: RatingStep.objects.update(sigma=1.0), id="another history"),
+        pytest.param(lambda: RatingStep.objects.all().delete(), id="no history"),
+        pytest.param(lambda: Rating.objects.update(rank=5), id="another place"),
+        pytest.param(lambda: Rating.objects.update(is_listed=False), id="not listed"),
+        pytest.param(
+            lambda: Rating.objects.create(
+                pool=RatingPool.objects.get(),
+                version=BotVersion.objects.get(bot__name="gamma"),
+                bot=Bot.objects.get(name="gamma"),
+                mu=50,
+                sigma=1,
+                shown=47,
+            ),
+            id="a rating without a match",
+        ),
+    ],
+)
+def test_anything_but_what_the_log_says_is_found_and_mended(bots, tamper):
+    append(result(1, ("alpha", 1), ("beta", 2)))
+    before, steps = (
+        stored(),
+        list(RatingStep.objects.values_list("event__seq", "version", "mu", "sigma")),
+    )
+    tamper()
+    found = services.verify_ratings(**POOL)
+    assert found
+    assert services.rebuild_ratings(**POOL) == found
+    assert services.verify_ratings(**POOL) == ()
+    assert stored() == before
+    assert list(RatingStep.objects.values_list("event__seq", "version", "mu", "sigma")) == steps
+
+
+def test_pool_in_which_nothing_was_rated_cannot_be_verified():
+    with pytest.raises(LogError, match="nothing was ever rated in eighty/mono"):
+        services.verify_ratings(**POOL)
+
+
+def test_void_leaves_alone_what_came_before_it_and_who_never_met_its_players(bots):
+    append(result(1, ("alpha", 1), ("beta", 2)), result(2, ("beta", 1), ("gamma", 2)))
+    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
+    Rating.objects.update(changed_at=long_ago)
+    first = set(RatingStep.objects.filter(event__seq=1).values_list("pk", flat=True))
+    services.void_results(match_keys=["cup/M2"], **POOL)
+    assert set(RatingStep.objects.values_list("pk", flat=True)) == first
+    assert Rating.objects.get(bot=bots[0]).changed_at == long_ago
+    assert Rating.objects.get(bot=bots[1]).changed_at > long_ago
+    assert services.verify_ratings(**POOL) == ()
+
+
+def test_history_without_its_rating_stops_a_void_with_what_to_do(bots):
+    append(result(1, ("alpha", 1), ("beta", 2)), result(2, ("beta", 1), ("gamma", 2)))
+    Rating.objects.filter(bot=bots[1]).delete()
+    with pytest.raises(UsageError, match="rebuild the ratings"):
+        services.void_results(match_keys=["cup/M2"], **POOL)
+    assert RatingEvent.objects.count() == 2
+
+
+def test_several_results_are_voided_at_once_and_a_repeated_key_counts_once(bots):
+    append(*(result(i, ("alpha", 1), ("beta", 2)) for i in range(1, 5)))
+    services.void_results(match_keys=["cup/M4", "cup/M2", "cup/M4"], **POOL)
+    assert RatingEvent.objects.filter(kind="void").count() == 2
+    assert stored()["alpha 1.0"][2] == 2
+    assert services.verify_ratings(**POOL) == ()
+
+
+def test_nothing_to_void_changes_nothing(bots):
+    append(result(1, ("alpha", 1), ("beta", 2)))
+    services.void_results(match_keys=[], **POOL)
+    assert RatingEvent.objects.count() == 1
 
 
 def test_equal_numbers_share_a_rank(bots):
@@ -256,34 +345,64 @@ def test_history_has_every_step_in_order(bots):
     assert points[-1].mu == Rating.objects.get(bot=bots[0]).mu
 
 
+VERSIONS = [("alpha", "1.0"), ("alpha", "2.0"), ("beta", "1.0"), ("gamma", "1.0")]
+
+
+@st.composite
+def matches(draw: st.DrawFn) -> tuple[RatedTeam, ...]:
+    """Two to four entrants, or two pairs, in any order and with any ties."""
+    chosen = draw(st.permutations(VERSIONS))[: draw(st.integers(2, 4))]
+    if len(chosen) == 4 and draw(st.booleans()):
+        sides = [tuple(chosen[:2]), tuple(chosen[2:])]
+    else:
+        sides = [(version,) for version in chosen]
+    return tuple(RatedTeam(members, draw(st.integers(1, len(sides)))) for members in sides)
+
+
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(
-    st.lists(
-        st.tuples(st.permutations(["alpha", "beta", "gamma"]), st.booleans()),
-        min_size=1,
-        max_size=12,
-    ),
-    st.data(),
-)
-def test_ratings_kept_up_to_date_equal_a_replay_of_the_log(bots, matches, data):
+@given(st.data())
+def test_ratings_kept_up_to_date_equal_a_replay_of_the_log(bots, newer, data):
+    """After any results, voids and unvoids, in any order and any number at a time."""
     with transaction.atomic():
-        number = 0
-        while number < len(matches):
-            size = data.draw(st.integers(1, 4))
-            append(
-                *(
-                    result(number + i, (order[0], 1), (order[1], 1 if tied else 2))
-                    for i, (order, tied) in enumerate(matches[number : number + size])
-                )
-            )
-            number += size
-        assert services.verify_ratings(**POOL) == ()
-        before = stored()
-        services.rebuild_ratings(**POOL)
-        assert stored() == before
+        counting: list[str] = []
+        voided: list[str] = []
+        for step in range(data.draw(st.integers(1, 7))):
+            acts = ["append"] + ["void"] * bool(counting) + ["unvoid"] * bool(voided)
+            act = data.draw(st.sampled_from(acts))
+            if act == "append":
+                size = data.draw(st.integers(1, 3))
+                new = [RatedResult(f"cup/M{step}.{i}", data.draw(matches())) for i in range(size)]
+                append(*new)
+                counting += [each.match_key for each in new]
+            else:
+                take, give = (counting, voided) if act == "void" else (voided, counting)
+                keys = data.draw(st.lists(st.sampled_from(take), min_size=1, unique=True))
+                if act == "void":
+                    foretold = selectors.preview_void(match_keys=keys, **POOL)
+                    before = engine_ratings()
+                    services.void_results(match_keys=keys, **POOL)
+                    assert {c.version: c.after for c in foretold} == changed(before)
+                else:
+                    services.unvoid_results(match_keys=keys, **POOL)
+                take[:] = [key for key in take if key not in keys]
+                give += keys
+            assert services.verify_ratings(**POOL) == ()
+        before_rebuild = stored()
+        assert services.rebuild_ratings(**POOL) == ()
+        assert stored() == before_rebuild
         transaction.set_rollback(True)
+
+
+def engine_ratings() -> dict[int, EngineRating]:
+    return {row.version_id: EngineRating(row.mu, row.sigma) for row in Rating.objects.all()}
+
+
+def changed(before: dict[int, EngineRating]) -> dict[int, EngineRating | None]:
+    after = engine_ratings()
+    versions = before.keys() | after.keys()
+    return {v: after.get(v) for v in versions if before.get(v) != after.get(v)}
 
 
 def test_pair_counts_both_its_members(bots):
