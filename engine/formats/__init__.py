@@ -21,6 +21,7 @@ from engine.formats.double_elimination import DoubleElimination
 from engine.formats.elimination import SingleElimination
 from engine.formats.gauntlet import Gauntlet
 from engine.formats.groups import Groups
+from engine.formats.ladder import Ladder
 from engine.formats.options import FormatOption
 from engine.formats.pods import Pods
 from engine.formats.results import forfeit_outcome, void_result
@@ -37,6 +38,7 @@ FORMATS: dict[str, Format] = {
         Groups(),
         Gauntlet(),
         Pods(),
+        Ladder(),
     )
 }
 """Every format by its name."""

@@ -162,7 +162,8 @@ class Format(ABC):
     knocks_out: ClassVar[bool]
     """Whether a match must have a winner: then ties are broken by extra boards, at last by lot."""
     is_continuous: ClassVar[bool] = False
-    """Whether its rounds are batches: each may be published while others are open, and closes by itself."""
+    """Whether its rounds are batches: each may be published while others are open, and is closed and rated
+    as soon as it is decided, whatever became of those before it. It has no `round_count`."""
     takes_late_entries: ClassVar[bool] = False
     """Whether an entrant may join when rounds are published: he comes in with `late_entrant`."""
     spares_rematches: ClassVar[bool] = False
@@ -178,6 +179,10 @@ class Format(ABC):
     def sizes(self, options: Any) -> tuple[int, ...]:  # noqa: ARG002 - some formats look at them
         """How many entrants its matches bring together with these options, of `pairing_sizes`."""
         return self.pairing_sizes
+
+    def ends(self, options: Any) -> bool:  # noqa: ARG002 - some formats look at them
+        """Whether the stage comes to an end by itself with these options, so that another can follow."""
+        return True
 
     @abstractmethod
     def check(self, entrants: Sequence[SeededEntrant], options: Any) -> None:

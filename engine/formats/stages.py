@@ -64,8 +64,11 @@ def _check_stage(plan: StagePlan, entrants: int | None, *, is_last: bool) -> Non
         if plan.qualifiers is not None:
             raise FormatError("nobody goes on from the last stage: leave out the qualifiers")
         return
-    if fmt.is_continuous:
-        raise FormatError(f"{fmt.title} has no end, so no stage can follow it: put it last")
+    if not fmt.ends(options):
+        raise FormatError(
+            f"{fmt.title} has no end with these options, so no stage can follow it: limit its matches, "
+            "or put it last"
+        )
     if plan.qualifiers is None:
         raise FormatError("say how many go on to the next stage: give the qualifiers")
     if plan.qualifiers < 2:

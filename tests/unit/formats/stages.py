@@ -25,6 +25,13 @@ def start(fmt: Format, count: int, lot: bytes = b"lot", **options: object) -> St
     return StageView(entrants=entrants, options=made, lot=lot)
 
 
+def with_an_end(fmt: Format, options: dict[str, object]) -> dict[str, object]:
+    """`options` with few matches each, for a format that would go on for ever with them."""
+    if fmt.ends(fmt.make_options(options)):
+        return options
+    return {**options, "matches_each": 3}
+
+
 def won_by(index: int, count: int = 2) -> Outcome:
     return scored(tuple((count if i == index else -1) for i in range(count)))
 

@@ -21,6 +21,7 @@ from tests.unit.formats.stages import (
     seeded,
     settle,
     start,
+    with_an_end,
     won_by,
 )
 
@@ -64,12 +65,12 @@ def stages(draw: st.DrawFn, fmt) -> list[StageView]:
 
 
 def _possible(fmt, count: int, options: dict[str, object]) -> dict[str, object]:
-    """These options, or none if so many entrants cannot be played with them."""
+    """These options, or none if so many entrants cannot be played with them; with an end."""
     try:
         fmt.check(seeded(count), fmt.make_options(options))
     except FormatError:
-        return {}
-    return options
+        options = {}
+    return with_an_end(fmt, options)
 
 
 @st.composite
@@ -87,7 +88,7 @@ def all_pairings(view: StageView):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_every_stage_ends_decided_and_ranks_everyone_once(fmt, data):
     view = data.draw(stages(fmt))[-1]
     assert all(pairing.result is not None for pairing in all_pairings(view))
@@ -101,7 +102,7 @@ def test_every_stage_ends_decided_and_ranks_everyone_once(fmt, data):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_keys_are_unique_and_slots_number_each_round(fmt, data):
     view = data.draw(stages(fmt))[-1]
     keys = [pairing.key for pairing in all_pairings(view)]
@@ -114,7 +115,7 @@ def test_keys_are_unique_and_slots_number_each_round(fmt, data):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_nobody_is_paired_twice_in_a_round(fmt, data):
     for published in data.draw(stages(fmt))[-1].rounds:
         ids = [entrant for pairing in published.pairings for entrant in pairing.entrants]
@@ -123,7 +124,7 @@ def test_nobody_is_paired_twice_in_a_round(fmt, data):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_results_fit_their_pairings(fmt, data):
     view = data.draw(stages(fmt))[-1]
     for pairing in all_pairings(view):
@@ -132,7 +133,7 @@ def test_results_fit_their_pairings(fmt, data):
         lengths = {len(t) for t in (result.places, result.points, result.scores, result.advances)}
         assert lengths == {count}
         assert pairing.is_bye == (count == 1) == (result.decided_by is DecidedBy.BYE)
-        assert pairing.is_bye or count in fmt.pairing_sizes
+        assert pairing.is_bye or count in fmt.sizes(view.options)
         assert sum(result.scores) <= max(1, count / 2)
         assert all((score * SCORE_DENOMINATOR).denominator == 1 for score in result.scores)
         assert sum(result.advances) == (1 if fmt.knocks_out else 0)
@@ -140,7 +141,7 @@ def test_results_fit_their_pairings(fmt, data):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_published_rounds_do_not_depend_on_what_comes_later(fmt, data):
     history = data.draw(stages(fmt))
     for before, after in pairwise(history):
@@ -154,7 +155,7 @@ def test_published_rounds_do_not_depend_on_what_comes_later(fmt, data):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_nobody_who_has_left_is_asked_to_play(fmt, data):
     for before, after in pairwise(data.draw(stages(fmt))):
         active = {entrant.id for entrant in before.entrants if entrant.active}
@@ -166,7 +167,7 @@ def test_nobody_who_has_left_is_asked_to_play(fmt, data):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_entrants_may_be_given_in_any_order(fmt, data):
     view = data.draw(stages(fmt))[-1]
     turned = msgspec.structs.replace(view, entrants=view.entrants[::-1])
@@ -179,7 +180,7 @@ def test_entrants_may_be_given_in_any_order(fmt, data):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_next_round_waits_for_the_open_one_or_does_not_depend_on_it(fmt, data):
     view = start(fmt, data.draw(st.integers(4, 9)))
     view = publish(view, fmt.next_round(view))
@@ -197,26 +198,36 @@ def test_next_round_waits_for_the_open_one_or_does_not_depend_on_it(fmt, data):
     assert fmt.next_round(settle(view, results)) == ahead
 
 
-@pytest.mark.parametrize(
-    ("name", "pairs_ahead"),
-    [
-        ("single_elimination", False),  # who meets next is who won
-        ("double_elimination", False),  # and who lost
-        ("round_robin", True),  # everyone meets everyone, whatever comes of it
-        ("groups", True),  # everyone of the group does
-        ("gauntlet", True),  # the sides turn, whatever comes of it
-        ("pods", False),  # who has left in the meantime takes no seat
-    ],
-)
-def test_only_a_format_that_needs_no_results_pairs_ahead(name, pairs_ahead):
-    fmt = get_format(name)
+PAIRS_AHEAD = {
+    "round_robin",  # everyone meets everyone, whatever comes of it
+    "groups",  # everyone of the group does
+    "gauntlet",  # the sides turn, whatever comes of it
+}
+
+
+@every_format
+def test_only_a_format_that_needs_no_results_pairs_ahead(fmt):
     view = start(fmt, 8)
     view = publish(view, fmt.next_round(view))
-    if pairs_ahead:
+    if fmt.name in PAIRS_AHEAD:
         assert fmt.next_round(view).index == 2
     else:
         with pytest.raises(FormatError, match=view.rounds[0].pairings[0].key):
             fmt.next_round(view)
+
+
+@every_format
+@given(data=st.data())
+@settings(max_examples=10, deadline=None)
+def test_as_many_go_on_as_are_asked_for_and_all_of_them_are_left(fmt, data):
+    view = data.draw(stages(fmt))[-1]
+    active = {entrant.id for entrant in view.active}
+    for count in range(1, len(active) + 1):
+        going_on = fmt.qualify(view, count)
+        assert len(going_on) == len(set(going_on)) == count
+        assert set(going_on) <= active
+    with pytest.raises(FormatError, match=f"{len(active) + 1} cannot go on"):
+        fmt.qualify(view, len(active) + 1)
 
 
 def longest_way(pairing):
@@ -228,7 +239,10 @@ def longest_way(pairing):
 @every_format
 @pytest.mark.parametrize("count", [4, 5, 8, 13])
 def test_counts_told_to_the_organiser_are_the_counts_played(fmt, count):
-    view = play_stage(fmt, start(fmt, count), longest_way)
+    view = play_stage(fmt, start(fmt, count, **with_an_end(fmt, {})), longest_way)
+    if fmt.is_continuous:
+        assert fmt.round_count(count, view.options) is fmt.match_count(count, view.options) is None
+        return
     assert len(view.rounds) == fmt.round_count(count, view.options)
     played = sum(not pairing.is_bye for pairing in all_pairings(view))
     assert played == fmt.match_count(count, view.options)
@@ -253,6 +267,11 @@ def test_seeds_given_twice_are_refused(fmt):
 def test_unknown_option_is_refused_naming_the_known_ones(fmt):
     with pytest.raises(FormatError, match=fmt.options[0].name):
         fmt.make_options({"rounds_to_skip": 0})
+
+
+@every_format
+def test_sizes_of_matches_are_among_those_of_the_format(fmt):
+    assert set(fmt.sizes(fmt.make_options())) <= set(fmt.pairing_sizes) <= {2, 3, 4}
 
 
 @every_format
