@@ -5,17 +5,32 @@ The walls of the referee's side (clocks, stopping, the look before a question) a
 
 from __future__ import annotations
 
+import argparse
+import hashlib
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 from unittest import mock
 
+import msgspec
+
+from engine import referee, wire
 from engine.agents import Limits, Reply
+from engine.record import BoardsContest, BotRef, DealSource, EntrantRef, make_spec
+from engine.referee import play_match
 from engine.sandbox import agent as sandbox_agent
+from engine.sandbox import memory
+from engine.sandbox.agent import sandbox_factory
+from engine.sandbox.policy import Level
+from engine.sandbox.zygote_launcher import ZygoteLauncher, shared_launcher
+from engine.shuffle import local_prk
+from tests.hostile.aftermath import print_aftermath
 from tests.hostile.attempts import Attempt, attempts_here, write_attempt
 from tests.hostile.stage import (
+    CONTROL,
     GENEROUS,
     close_zygotes,
     first_question,
@@ -24,6 +39,7 @@ from tests.hostile.stage import (
     perform,
     source_in,
 )
+from tests.hostile.test_verdicts import VERDICTS
 from tests.hostile.weaken import WHOLE, WITHOUT
 
 ALL = "nothing"
@@ -89,6 +105,63 @@ def sleeps_too_long(folder: Path) -> bool:
     return _plays(folder, "time.sleep(1.5)", Limits(cpu_us=5_000_000, wall_ms=500))
 
 
+def answers_another_turn(folder: Path) -> bool:
+    """Answers a turn that is not asked."""
+    return _plays(folder, "os.write(3, wire.encode(wire.Answer(7, 0)))", PATIENT)
+
+
+def counts_from_the_end(folder: Path) -> bool:
+    """Chooses an action by an index below zero."""
+    return _plays(folder, "os.write(3, wire.encode(wire.Answer(1, -1)))", PATIENT)
+
+
+def fills_the_referee(folder: Path) -> bool:
+    """Makes the referee hold a message of 100 KB."""
+    sizes = [0]
+    whole = wire.decode_reply
+
+    def noting(packet):
+        sizes.append(len(packet))
+        return whole(packet)
+
+    with mock.patch.object(wire, "decode_reply", noting):
+        _plays(folder, "os.write(3, bytes(100_000))", PATIENT)
+    return max(sizes) >= 100_000
+
+
+def remembers_hands(folder: Path) -> bool:
+    """Knows the opponent's hand from the rotation before."""
+    return _plays_otherwise(folder, "remember_hands")
+
+
+def remembers_by_caches(folder: Path) -> bool:
+    """Finds out by what the kernel's caches remember that a board was played before."""
+    return any(_plays_otherwise(folder, "remember_by_names") for _ in range(3))
+
+
+def _plays_otherwise(folder: Path, bot: str) -> bool:
+    """Whether a bot that plays otherwise when it remembers does so, against itself, in a mirrored match."""
+    return _actions_of(folder, bot) != _actions_of(folder, "well_behaved")
+
+
+def _actions_of(folder: Path, bot: str) -> list[list[str]]:
+    source = source_in(folder / hashlib.sha256(bot.encode()).hexdigest(), bot)
+    spec = make_spec(
+        game="podkidnoe",
+        entrants=[EntrantRef(name, (BotRef(bot, None, None),)) for name in "ab"],
+        contest=BoardsContest(2),
+        time_control=CONTROL,
+        deals=DealSource(local_prk("matrix"), "local", reveal=True),
+    )
+    launcher = ZygoteLauncher("bubblewrap")
+    try:
+        record = play_match(spec, [(source,), (source,)], sandbox_factory(launcher)).record
+    finally:
+        launcher.close()
+    assert record.outcome.faults == ()
+    return [deal.actions for game in record.games for deal in game.deals]
+
+
 def _without_clock() -> object:
     return mock.patch.object(sandbox_agent._BotProcess, "cpu_us", return_value=0)
 
@@ -112,13 +185,92 @@ def _without_cap() -> Iterator[None]:
         yield
 
 
-REFEREE: dict[str, tuple[Callable[[Path], bool], Callable[[], object]]] = {
-    "stopping between turns": (thinks_on, _without_stopping),
-    "the look before a question": (answers_unasked, _without_look),
-    "the clock of CPU time": (thinks_too_long, _without_clock),
-    "the cap of real time": (sleeps_too_long, _without_cap),
+class _AnyTurn(int):
+    """Equal to every number."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+    __hash__ = int.__hash__
+
+
+def _without_turns() -> object:
+    whole = wire.decode_reply
+
+    def decode(packet):
+        reply = whole(packet)
+        is_answer = isinstance(reply, wire.Answer)
+        return msgspec.structs.replace(reply, turn=_AnyTurn()) if is_answer else reply
+
+    return mock.patch.object(wire, "decode_reply", decode)
+
+
+def _without_types() -> object:
+    kinds = {kind.__name__.lower(): kind for kind in (wire.Hello, wire.Ready, wire.Answer)}
+
+    def decode(packet):
+        kind, *fields = msgspec.msgpack.decode(packet)
+        return kinds[kind](*fields)
+
+    return mock.patch.object(wire, "decode_reply", decode)
+
+
+def _without_bound() -> object:
+    return mock.patch.object(wire, "ANSWER_BYTES", 1 << 20)
+
+
+@contextmanager
+def _without_fresh_processes() -> Iterator[None]:
+    start, close = referee._Table.start, referee._Table.close
+    kept: dict[int, object] = {}
+
+    def start_again(table, sources, factory, keep_alive):
+        if not kept:
+            start(table, sources, factory, keep_alive)
+            kept.update(zip(table.seating, table.agents, strict=True))
+        table.agents = [kept[entrant] for entrant in table.seating]
+
+    def close_last(table):
+        if table.rotation == 0:
+            return []  # they sit down again
+        kept.clear()
+        return close(table)
+
+    with (
+        mock.patch.object(referee._Table, "start", start_again),
+        mock.patch.object(referee._Table, "close", close_last),
+    ):
+        yield
+
+
+def _without_memory() -> object:
+    return mock.patch.object(memory, "memory_folder", return_value=None)
+
+
+class Kept(NamedTuple):
+    """A wall of the referee's side."""
+
+    kind: str
+    """The row of the table in docs/sandbox.md."""
+    attack: Callable[[Path], bool]
+    """Whether it succeeds."""
+    take_away: Callable[[], object]
+
+
+REFEREE: dict[str, Kept] = {
+    "stopping between turns": Kept("time", thinks_on, _without_stopping),
+    "the look before a question": Kept("protocol", answers_unasked, _without_look),
+    "the numbers of turns": Kept("protocol", answers_another_turn, _without_turns),
+    "typed decoding": Kept("protocol", counts_from_the_end, _without_types),
+    "the bound of a message": Kept("protocol", fills_the_referee, _without_bound),
+    "the clock of CPU time": Kept("time", thinks_too_long, _without_clock),
+    "the cap of real time": Kept("time", sleeps_too_long, _without_cap),
+    "fresh processes for a rotation": Kept("reading", remembers_hands, _without_fresh_processes),
+    "the copy in memory": Kept("reading", remembers_by_caches, _without_memory),
 }
-"""By the wall: its attack, and what takes the wall away."""
 
 
 def make_matrix(folder: Path) -> dict[str, set[str]]:
@@ -131,13 +283,14 @@ def make_matrix(folder: Path) -> dict[str, set[str]]:
         }
         for missing in (ALL, *WITHOUT)
     }
-    for wall, (attack, take_away) in REFEREE.items():
-        name = f"time: {attack.__doc__.rstrip('.').lower()}"
+    WITHOUT["the file system"].close()
+    for wall, kept in REFEREE.items():
+        name = f"{kept.kind}: {kept.attack.__doc__.rstrip('.').lower()}"
         matrix[wall] = set()
-        if attack(folder / "with"):
+        if kept.attack(folder / "with"):
             matrix[ALL].add(name)
-        with take_away():
-            if attack(folder / "without"):
+        with kept.take_away():
+            if kept.attack(folder / "without"):
                 matrix[wall].add(name)
     return matrix
 
@@ -164,15 +317,27 @@ def spell(matrix: dict[str, set[str]]) -> str:
     )
 
 
-def main() -> None:
-    """Print the matrix."""
-    with tempfile.TemporaryDirectory() as folder:
-        room = Path(folder)
-        (room / "with").mkdir()
-        (room / "without").mkdir()
-        print(spell(make_matrix(room)))
-    close_zygotes()
+def main() -> int:
+    """Print the matrix; or with ``--aftermath`` what is left after each attack, at both levels."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.hostile.matrix", description=main.__doc__
+    )
+    parser.add_argument("--aftermath", action="store_true")
+    try:
+        if parser.parse_args().aftermath:
+            bots = [verdict[0] for verdict in VERDICTS]
+            levels: tuple[Level, ...] = ("bubblewrap", "landlock")
+            return 1 if sum(print_aftermath(x, shared_launcher(x), bots) for x in levels) else 0
+        with tempfile.TemporaryDirectory() as folder:
+            room = Path(folder)
+            (room / "with").mkdir()
+            (room / "without").mkdir()
+            matrix = make_matrix(room)
+        print(spell(matrix))
+        return 1 if matrix[ALL] or not all(matrix[wall] for wall in (*WITHOUT, *REFEREE)) else 0
+    finally:
+        close_zygotes()
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())
