@@ -27,13 +27,12 @@ from engine.sandbox.runtime import (
     ENGINE_ARCHIVE,
     Runtime,
     engine_archive,
+    environment_of,
     find_runtime,
 )
 from engine.wire import Walls
 
 _UCRED = struct.Struct("3i")
-ENVIRONMENT = {"PYTHONHASHSEED": "0", **numeric.ENVIRONMENT}
-"""All that a bot's process finds in its environment, beside what its shell and its C library add."""
 LOAD_NUMPY = "from engine.sandbox.numeric import load; load(); "
 """What a program begins with whose process is to have numpy."""
 _NAME = "arena-bot"
@@ -219,7 +218,7 @@ def bubblewrap_command(
 
 
 def _environment_options() -> Iterator[str]:
-    for name, value in ENVIRONMENT.items():
+    for name, value in environment_of(find_runtime()).items():
         yield from ("--setenv", name, value)
 
 
@@ -263,7 +262,7 @@ def spawn(command: list[str], log_fd: int, inherited: tuple[int, ...]) -> subpro
             stderr=log_fd,
             pass_fds=inherited,
             cwd="/",
-            env=ENVIRONMENT,
+            env=environment_of(find_runtime()),
             start_new_session=True,  # a Ctrl-C in the terminal is for the referee alone
         )
     except OSError as error:

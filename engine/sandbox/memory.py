@@ -13,7 +13,6 @@ import contextlib
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -24,8 +23,7 @@ from functools import cache
 from pathlib import Path
 
 from engine.errors import InfrastructureError
-from engine.sandbox import numeric
-from engine.sandbox.runtime import Runtime, find_runtime
+from engine.sandbox.runtime import NOT_FOR_BOTS, Runtime, find_runtime, runtime_libraries
 from engine.wheels import mark_of
 
 PLACES = ("/dev/shm", f"/run/user/{os.getuid() if sys.platform != 'win32' else 0}", "/run", "/tmp")  # noqa: S108 - looked at, and used only if they are tmpfs
@@ -42,22 +40,8 @@ _LEFT_OUT = {
     "test", "tests", "idlelib", "idle_test", "lib2to3", "ensurepip", "tkinter", "turtledemo", "pydoc_data",
     "site-packages", "dist-packages", "__phello__",
 }  # fmt: skip
-_LEFT_OUT_STARTS = ("config-", "_test", "_ctypes_test", "_tkinter", "_curses", "readline", "nis.", "ossaudiodev", "xx")  # fmt: skip
+_LEFT_OUT_STARTS = ("config-", *NOT_FOR_BOTS)
 """Of the standard library: what is for developers or a screen, and would be 200 MB."""
-_LIST_LIBRARIES = """
-import ctypes, importlib, sys
-for name in {names!r}:
-    try:
-        importlib.import_module(name)
-    except Exception:
-        pass
-try:
-    ctypes.CDLL("libgcc_s.so.1")
-except OSError:
-    pass
-with open("/proc/self/maps") as maps:
-    print("\\n".join({{line.split(maxsplit=5)[5].strip() for line in maps if "/" in line}}))
-"""
 
 
 def shown_files(runtime: Runtime) -> tuple[tuple[str, str], ...]:
@@ -164,7 +148,7 @@ def _runtime_files(runtime: Runtime) -> Iterator[tuple[Path, str]]:
             for file in _files_below(path):
                 yield file, f"{inside}/{file.relative_to(path)}"
     folders = [Path(outside) for outside, inside in runtime.shown if outside == inside]
-    for path in _shared_libraries(runtime):
+    for path in runtime_libraries(runtime):
         if any(path.is_relative_to(folder) for folder in folders if folder.is_dir()):
             yield path, str(path)
 
@@ -177,30 +161,6 @@ def _files_below(folder: Path) -> Iterator[Path]:
             yield from _files_below(path)
         elif ".opt-" not in path.name:
             yield path
-
-
-def _shared_libraries(runtime: Runtime) -> list[Path]:
-    """Those that the interpreter and all its modules have in use, with the links that lead to them."""
-    dynload = Path(runtime.import_path[-1])
-    names = sorted({path.name.partition(".")[0] for path in _files_below(dynload)})
-    path = [*runtime.import_path[2:], *runtime.package_folders]
-    program = f"import sys; sys.path[:] = {path!r}" + _LIST_LIBRARIES.format(
-        names=[*names, "msgspec", *numeric.MODULES]
-    )
-    done = subprocess.run(
-        [runtime.interpreter, "-s", "-P", "-S", "-B", "-c", program],
-        check=True, capture_output=True, text=True, env=numeric.ENVIRONMENT, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    files = {Path(line) for line in done.stdout.splitlines()}
-    beside = {*(file.parent for file in files), *map(Path, ("/usr/lib64", "/lib64", "/usr/lib"))}
-    links = [
-        link
-        for folder in beside
-        if folder.is_dir()
-        for link in folder.iterdir()
-        if link.is_symlink() and link.resolve() in files
-    ]
-    return sorted({*files, *links})
 
 
 def _copy(outside: Path, inside: Path) -> None:

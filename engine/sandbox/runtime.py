@@ -10,14 +10,17 @@ import importlib.util
 import io
 import marshal
 import stat
+import subprocess
 import sys
 import sysconfig
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from engine.errors import SandboxUnavailableError
+from engine.sandbox import numeric
+from engine.sandbox.libraries import libraries_in_use, mapped_here
 from engine.wheels import PROVIDED_PACKAGES
 
 CODE_FOLDER = "/arena"
@@ -35,6 +38,8 @@ ENGINE_PARTS = (
 )  # fmt: skip
 """The parts of the engine that a bot's process imports; none of them knows a secret."""
 
+NOT_FOR_BOTS = ("_test", "_ctypes_test", "_tkinter", "_curses", "readline", "nis", "ossaudiodev", "xx")  # fmt: skip
+"""What the names of extension modules begin with that are for developers or a screen."""
 _LIBRARY_FOLDERS = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
 
 
@@ -54,6 +59,9 @@ class Runtime:
     """``sys.path`` of the child, before the bot's own folder."""
     package_folders: tuple[str, ...]
     """Outside: where the provided packages lie, among others."""
+    library_path: str = ""
+    """Where the loader has to be told to look. Empty if the interpreter says it; but where it says ``$ORIGIN``, the
+    place of the program, the loader would ask for that in ``/proc``, which is not there."""
 
 
 @cache
@@ -69,7 +77,7 @@ def find_runtime() -> Runtime:
     links, folders = _library_folders()
     outside = [*folders, stdlib, platstdlib, interpreter, *_interpreter_library(interpreter)]
     shown = list(dict.fromkeys((str(path), str(path)) for path in outside))
-    return Runtime(
+    runtime = Runtime(
         interpreter=str(interpreter),
         shown=(*_without_nested(shown), *_packages()),
         links=links,
@@ -88,7 +96,67 @@ def find_runtime() -> Runtime:
         package_folders=tuple(
             dict.fromkeys(str(Path(outside).parent) for outside, _ in _packages())
         ),
+        library_path=_library_path(interpreter),
     )
+    return _with_own_libraries(runtime) if _has_own_libraries(runtime) else runtime
+
+
+def _has_own_libraries(runtime: Runtime) -> bool:
+    """Whether some of what it needs lies elsewhere than with the system or it: as with Conda and Nix."""
+    beside = Path(runtime.interpreter).parent.parent / "lib"
+    candidates = (*mapped_here(), *(beside.glob("*.so.*") if beside.is_dir() else ()))
+    packages = tuple(map(Path, runtime.package_folders))
+    return any(
+        ".so" in path.name
+        and not path.name.startswith("libpython")
+        and not any(path.is_relative_to(folder) for folder in packages)
+        and not _shows(runtime, path)
+        for path in candidates
+    )
+
+
+def _with_own_libraries(runtime: Runtime) -> Runtime:
+    """It shows those that are in use too, one by one. Raises SandboxUnavailableError if it does not run."""
+    try:
+        found = runtime_libraries(runtime)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SandboxUnavailableError(
+            [f"the interpreter {runtime.interpreter} does not run without its environment: {error}"]
+        ) from error
+    own = [str(path) for path in found if ".so" in path.name and not _shows(runtime, path)]
+    return replace(runtime, shown=(*((path, path) for path in own), *runtime.shown))
+
+
+def runtime_libraries(runtime: Runtime) -> tuple[Path, ...]:
+    """The shared libraries that the interpreter and all that bots may import have in use, and links to them."""
+    dynload = Path(runtime.import_path[-1])
+    names = {path.name.partition(".")[0] for path in dynload.iterdir()}
+    modules = sorted(name for name in names if not name.startswith(NOT_FOR_BOTS))
+    return libraries_in_use(
+        runtime.interpreter,
+        (*runtime.import_path[2:], *runtime.package_folders),
+        (*modules, "msgspec", *numeric.MODULES),
+        tuple(environment_of(runtime).items()),
+    )
+
+
+def environment_of(runtime: Runtime) -> dict[str, str]:
+    """All that a bot's process finds in its environment, beside what its shell and its C library add."""
+    path = {"LD_LIBRARY_PATH": runtime.library_path} if runtime.library_path else {}
+    return {"PYTHONHASHSEED": "0", **numeric.ENVIRONMENT, **path}
+
+
+def _shows(runtime: Runtime, path: Path) -> bool:
+    """Also if it is reached through a link to a shown folder: ``/lib64`` is one to ``/usr/lib64`` on many systems."""
+    real = path.parent.resolve() / path.name
+    return any(
+        path.is_relative_to(outside) or real.is_relative_to(outside) for outside, _ in runtime.shown
+    )
+
+
+def _library_path(interpreter: Path) -> str:
+    folder = interpreter.parent.parent / "lib"
+    return str(folder) if b"$ORIGIN" in interpreter.read_bytes() and folder.is_dir() else ""
 
 
 def _library_folders() -> tuple[tuple[tuple[str, str], ...], list[Path]]:
