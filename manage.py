@@ -50,6 +50,7 @@ usage: python3 manage.py COMMAND …
   up        keep a site running here, with its broker and workers
   test      run the tests (further arguments go to pytest)
   doctor    say what this machine can do, and what is missing
+  ratings   verify the stored ratings against their logs, or rebuild them
   help      list the commands of Django
 
 Each of them has --help. Bots are written and tried with .venv/bin/arena, which any of them installs.
