@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import hmac
+import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
@@ -177,174 +178,210 @@ def _make_row(
     table: _Table, entrant: int, place: int, order: Sequence[TieBreak], note: str
 ) -> StandingRow:
     played = table.played[entrant]
-    wins = sum(_is_won(meeting, entrant) for meeting in played)
-    ties = sum(_is_shared(meeting, entrant) for meeting in played)
+    best = [line.places.count(1) for line, own in played if line.places[own] == 1]
+    wins = best.count(1)
     return StandingRow(
         entrant=entrant,
         place=place,
         matches=len(played),
         wins=wins,
-        ties=ties,
-        losses=len(played) - wins - ties,
+        ties=len(best) - wins,
+        losses=len(played) - len(best),
         unplayed=len(table.lines[entrant]) - len(played),
-        score=table.scores[entrant],
+        score=Fraction(table.scores[entrant], table.unit),
         points_difference=table.points[entrant],
         tie_breaks=tuple(table.values[entrant][name] for name in order),
         note=note,
     )
 
 
+_Line = tuple[Meeting, int]
+"""A meeting of an entrant, and his index in it."""
+
+
 class _Table:
-    """Who met whom, the sums over it, and the values found so far."""
+    """Who met whom, the sums over it, and the values found so far.
+
+    Scores and strengths are integers here, in parts of 1/`unit`, into which every score, every half
+    of one and every mean of one over a match divides evenly.
+    """
 
     def __init__(self, seeds: Mapping[int, int], meetings: Sequence[Meeting], lot: bytes) -> None:
         self.seeds = seeds
         self.lot = lot
-        self.lines: dict[int, list[Meeting]] = {entrant: [] for entrant in seeds}
+        self.lines: dict[int, list[_Line]] = {entrant: [] for entrant in seeds}
         for meeting in meetings:
-            for entrant in meeting.entrants:
-                self.lines[entrant].append(meeting)
+            for own, entrant in enumerate(meeting.entrants):
+                self.lines[entrant].append((meeting, own))
         self.played = {
-            entrant: [line for line in lines if line.kind is MeetingKind.PLAYED]
+            entrant: [line for line in lines if line[0].kind is MeetingKind.PLAYED]
             for entrant, lines in self.lines.items()
         }
+        self.unit = 2 * math.lcm(
+            *{score.denominator for meeting in meetings for score in meeting.scores}
+        )
+        self.unit *= math.lcm(*{max(len(meeting.entrants) - 1, 1) for meeting in meetings})
         self.scores = {
-            entrant: sum((_score_in(line, entrant) for line in lines), Fraction(0))
+            entrant: sum(self.score_in(*line) for line in lines)
             for entrant, lines in self.lines.items()
         }
         self.adjusted = {
             entrant: self.scores[entrant]
-            + HALF * sum(line.kind is MeetingKind.WITHDRAWN for line in lines)
+            + self.unit // 2 * sum(line.kind is MeetingKind.WITHDRAWN for line, _ in lines)
             for entrant, lines in self.lines.items()
         }
         self.points = {
-            entrant: sum(line.points[line.entrants.index(entrant)] for line in lines)
+            entrant: sum(line.points[own] for line, own in lines)
             for entrant, lines in self.played.items()
         }
         self.values: dict[int, dict[TieBreak, TieBreakValue]] = {entrant: {} for entrant in seeds}
-        self._opposition: dict[int, list[Fraction]] = {}
+        self._opposition: dict[int, list[int]] = {}
+        self._shown: dict[int, str] = {}
 
     def split(self, tied: Sequence[int], order: tuple[TieBreak, ...]) -> list[list[int]]:
         """`tied` in groups that no criterion of `order` can tell apart, the best group first."""
         if not order:
             return [list(tied)]
-        for entrant in tied:
-            self.values[entrant][order[0]] = _CRITERIA[order[0]](self, entrant, tied)
         by_value: dict[Fraction, list[int]] = {}
-        for entrant in tied:
-            value = self.values[entrant][order[0]].value
-            by_value.setdefault(Fraction(0) if value is None else value, []).append(entrant)
+        found = _CRITERIA[order[0]](self, tied)
+        for entrant, value in zip(tied, found, strict=True):
+            self.values[entrant][order[0]] = value
+            by_value.setdefault(value.value or _ZERO, []).append(entrant)
         return [
             group
             for value in sorted(by_value, reverse=True)
             for group in self.split(by_value[value], order[1:])
         ]
 
-    def opposition(self, entrant: int) -> list[Fraction]:
+    def score_in(self, line: Meeting, own: int) -> int:
+        """What that entrant scored there."""
+        score = line.scores[own]
+        return score.numerator * (self.unit // score.denominator)
+
+    def opposition(self, entrant: int) -> list[int]:
         """The strength met in each round: the opponents' mean score, the own one where none was met."""
         if entrant not in self._opposition:
             self._opposition[entrant] = [
-                self._strength(line, entrant) for line in self.lines[entrant]
+                self._strength(line, entrant) for line, _ in self.lines[entrant]
             ]
         return self._opposition[entrant]
 
-    def _strength(self, line: Meeting, entrant: int) -> Fraction:
+    def _strength(self, line: Meeting, entrant: int) -> int:
         if line.kind is not MeetingKind.PLAYED:
             return self.scores[entrant]
-        first, *others = [other for other in line.entrants if other != entrant]
-        if not others:
-            return self.adjusted[first]
-        return sum((self.adjusted[other] for other in others), self.adjusted[first]) / (
-            1 + len(others)
+        others = [self.adjusted[other] for other in line.entrants if other != entrant]
+        return sum(others) // len(others)
+
+    def show(self, amount: int) -> str:
+        """`amount`, in parts of 1/`unit`, for people."""
+        if amount not in self._shown:
+            self._shown[amount] = show(Fraction(amount, self.unit))
+        return self._shown[amount]
+
+    def sum_value(self, name: TieBreak, parts: Sequence[int]) -> TieBreakValue:
+        """The sum of `parts`, in parts of 1/`unit`, with its working."""
+        total = sum(parts)
+        return TieBreakValue(
+            name,
+            Fraction(total, self.unit),
+            _working(name, self.show(total), [self.show(part) for part in parts]),
         )
 
 
-def _score(table: _Table, entrant: int, _: Sequence[int]) -> TieBreakValue:
-    parts = [_score_in(line, entrant) for line in table.lines[entrant]]
-    return _sum_value(TieBreak.SCORE, table.scores[entrant], [show(part) for part in parts])
+_Criterion = Callable[[_Table, Sequence[int]], list[TieBreakValue]]
+"""The values of those who are tied so far, in their order."""
 
 
-def _direct_encounter(table: _Table, entrant: int, tied: Sequence[int]) -> TieBreakValue:
+def _each(criterion: Callable[[_Table, int], TieBreakValue]) -> _Criterion:
+    """A criterion that looks at one entrant at a time, whoever is tied with him."""
+    return lambda table, tied: [criterion(table, entrant) for entrant in tied]
+
+
+def _score(table: _Table, entrant: int) -> TieBreakValue:
+    return table.sum_value(TieBreak.SCORE, [table.score_in(*line) for line in table.lines[entrant]])
+
+
+def _direct_encounter(table: _Table, tied: Sequence[int]) -> list[TieBreakValue]:
     name = TieBreak.DIRECT_ENCOUNTER
     if len(tied) == 1:
-        return TieBreakValue(name, None, "no tie to break")
-    if not _all_met(table, tied):
-        return TieBreakValue(name, None, "not all of the tied have met")
-    parts = [
-        _duel(line, entrant, rival)
-        for line in table.played[entrant]
-        for rival in line.entrants
-        if rival != entrant and rival in tied
+        return [TieBreakValue(name, None, "no tie to break")]
+    rivals = frozenset(tied)
+    if not all(_has_met(table, entrant, rivals) for entrant in tied):
+        return [TieBreakValue(name, None, "not all of the tied have met")] * len(tied)
+    return [
+        table.sum_value(
+            name,
+            [
+                _duel(table, line, own, other)
+                for line, own in table.played[entrant]
+                for other, rival in enumerate(line.entrants)
+                if other != own and rival in rivals
+            ],
+        )
+        for entrant in tied
     ]
-    return _sum_value(name, sum(parts, Fraction(0)), [show(part) for part in parts])
 
 
-def _all_met(table: _Table, tied: Sequence[int]) -> bool:
-    for entrant in tied:
-        met = {other for line in table.played[entrant] for other in line.entrants}
-        if not met >= set(tied):
-            return False
-    return True
+def _has_met(table: _Table, entrant: int, rivals: frozenset[int]) -> bool:
+    return rivals <= {other for line, _ in table.played[entrant] for other in line.entrants}
 
 
-def _buchholz(table: _Table, entrant: int, _: Sequence[int]) -> TieBreakValue:
-    parts = table.opposition(entrant)
-    return _sum_value(TieBreak.BUCHHOLZ, sum(parts, Fraction(0)), [show(part) for part in parts])
+def _buchholz(table: _Table, entrant: int) -> TieBreakValue:
+    return table.sum_value(TieBreak.BUCHHOLZ, table.opposition(entrant))
 
 
-def _buchholz_cut_1(table: _Table, entrant: int, _: Sequence[int]) -> TieBreakValue:
-    return _cut(TieBreak.BUCHHOLZ_CUT_1, table.opposition(entrant), lowest=1, highest=0)
+def _buchholz_cut_1(table: _Table, entrant: int) -> TieBreakValue:
+    return _cut(table, TieBreak.BUCHHOLZ_CUT_1, entrant, highest=0)
 
 
-def _buchholz_median(table: _Table, entrant: int, _: Sequence[int]) -> TieBreakValue:
-    return _cut(TieBreak.BUCHHOLZ_MEDIAN, table.opposition(entrant), lowest=1, highest=1)
+def _buchholz_median(table: _Table, entrant: int) -> TieBreakValue:
+    return _cut(table, TieBreak.BUCHHOLZ_MEDIAN, entrant, highest=1)
 
 
-def _cut(name: TieBreak, parts: Sequence[Fraction], *, lowest: int, highest: int) -> TieBreakValue:
-    ordered = sorted(parts)
-    kept = ordered[lowest : max(lowest, len(ordered) - highest)]
-    dropped = ordered[:lowest] + ordered[max(lowest, len(ordered) - highest) :]
-    value = _sum_value(name, sum(kept, Fraction(0)), [show(part) for part in kept])
+def _cut(table: _Table, name: TieBreak, entrant: int, *, highest: int) -> TieBreakValue:
+    """Buchholz without the lowest, and without so many of the highest."""
+    ordered = sorted(table.opposition(entrant))
+    end = max(1, len(ordered) - highest)
+    value = table.sum_value(name, ordered[1:end])
+    dropped = ordered[:1] + ordered[end:]
     if not dropped:
         return value
-    without = " and ".join(show(part) for part in dropped)
+    without = " and ".join(table.show(part) for part in dropped)
     return TieBreakValue(name, value.value, f"{value.working} (without {without})")
 
 
-def _sonneborn_berger(table: _Table, entrant: int, _: Sequence[int]) -> TieBreakValue:
-    value = Fraction(0)
-    texts: list[str] = []
-    for line in table.lines[entrant]:
+def _sonneborn_berger(table: _Table, entrant: int) -> TieBreakValue:
+    terms: list[tuple[int, int]] = []
+    for line, own in table.lines[entrant]:
         if line.kind is not MeetingKind.PLAYED:
-            terms = [(_score_in(line, entrant), table.scores[entrant])]
-        else:
-            share = len(line.entrants) - 1
-            terms = [
-                (won if share == 1 else won / share, table.adjusted[rival])
-                for rival in line.entrants
-                if rival != entrant
-                for won in (_duel(line, entrant, rival),)
-            ]
-        value += sum((won * strength for won, strength in terms if won), Fraction(0))
-        texts += [f"{show(won)}×{show(strength)}" for won, strength in terms]
-    return _sum_value(TieBreak.SONNEBORN_BERGER, value, texts)
+            terms.append((table.score_in(line, own), table.scores[entrant]))
+            continue
+        share = len(line.entrants) - 1
+        terms += [
+            (_duel(table, line, own, other) // share, table.adjusted[rival])
+            for other, rival in enumerate(line.entrants)
+            if other != own
+        ]
+    value = Fraction(sum(won * strength for won, strength in terms), table.unit * table.unit)
+    texts = [f"{table.show(won)}×{table.show(strength)}" for won, strength in terms]
+    name = TieBreak.SONNEBORN_BERGER
+    return TieBreakValue(name, value, _working(name, show(value), texts))
 
 
-def _wins(table: _Table, entrant: int, _: Sequence[int]) -> TieBreakValue:
-    value = Fraction(sum(_is_won(line, entrant) for line in table.played[entrant]))
-    return TieBreakValue(
-        TieBreak.WINS, value, f"{show(value)} of {len(table.played[entrant])} matches won"
-    )
+def _wins(table: _Table, entrant: int) -> TieBreakValue:
+    played = table.played[entrant]
+    won = sum(line.places[own] == 1 and line.places.count(1) == 1 for line, own in played)
+    return TieBreakValue(TieBreak.WINS, Fraction(won), f"{won} of {len(played)} matches won")
 
 
-def _points_difference(table: _Table, entrant: int, _: Sequence[int]) -> TieBreakValue:
-    parts = [
-        show(Fraction(line.points[line.entrants.index(entrant)])) for line in table.played[entrant]
-    ]
-    return _sum_value(TieBreak.POINTS_DIFFERENCE, Fraction(table.points[entrant]), parts)
+def _points_difference(table: _Table, entrant: int) -> TieBreakValue:
+    name = TieBreak.POINTS_DIFFERENCE
+    total = Fraction(table.points[entrant])
+    parts = [_show_whole(line.points[own]) for line, own in table.played[entrant]]
+    return TieBreakValue(name, total, _working(name, show(total), parts))
 
 
-def _lot(table: _Table, entrant: int, _: Sequence[int]) -> TieBreakValue:
+def _lot(table: _Table, entrant: int) -> TieBreakValue:
     drawn = draw_lot(table.lot, f"table/{table.seeds[entrant]}")[:4]
     return TieBreakValue(
         TieBreak.LOT,
@@ -353,46 +390,39 @@ def _lot(table: _Table, entrant: int, _: Sequence[int]) -> TieBreakValue:
     )
 
 
-_CRITERIA: dict[TieBreak, Callable[[_Table, int, Sequence[int]], TieBreakValue]] = {
-    TieBreak.SCORE: _score,
+_CRITERIA: dict[TieBreak, _Criterion] = {
+    TieBreak.SCORE: _each(_score),
     TieBreak.DIRECT_ENCOUNTER: _direct_encounter,
-    TieBreak.BUCHHOLZ_CUT_1: _buchholz_cut_1,
-    TieBreak.BUCHHOLZ_MEDIAN: _buchholz_median,
-    TieBreak.BUCHHOLZ: _buchholz,
-    TieBreak.SONNEBORN_BERGER: _sonneborn_berger,
-    TieBreak.WINS: _wins,
-    TieBreak.POINTS_DIFFERENCE: _points_difference,
-    TieBreak.LOT: _lot,
+    TieBreak.BUCHHOLZ_CUT_1: _each(_buchholz_cut_1),
+    TieBreak.BUCHHOLZ_MEDIAN: _each(_buchholz_median),
+    TieBreak.BUCHHOLZ: _each(_buchholz),
+    TieBreak.SONNEBORN_BERGER: _each(_sonneborn_berger),
+    TieBreak.WINS: _each(_wins),
+    TieBreak.POINTS_DIFFERENCE: _each(_points_difference),
+    TieBreak.LOT: _each(_lot),
 }
 
+_ZERO = Fraction(0)
 
-def _sum_value(name: TieBreak, value: Fraction, parts: Sequence[str]) -> TieBreakValue:
-    working = f"{TITLES[name]} {show(value)}"
+
+def _working(name: TieBreak, total: str, parts: Sequence[str]) -> str:
+    working = f"{TITLES[name]} {total}"
     if len(parts) > 1:
         working += " = " + " + ".join(parts).replace("+ −", "− ")
-    return TieBreakValue(name, value, working)
+    return working
 
 
-def _score_in(line: Meeting, entrant: int) -> Fraction:
-    return line.scores[line.entrants.index(entrant)]
-
-
-def _duel(line: Meeting, entrant: int, rival: int) -> Fraction:
-    """1 if `entrant` beat `rival` in this match, ½ if they tied, else 0; who scored nothing beat nobody."""
-    own, other = line.entrants.index(entrant), line.entrants.index(rival)
+def _duel(table: _Table, line: Meeting, own: int, other: int) -> int:
+    """1 if the first beat the other in this match, ½ if they tied, else 0; who scored nothing beat nobody."""
     if not line.scores[own]:
-        return Fraction(0)
+        return 0
     if line.places[own] == line.places[other]:
-        return HALF
-    return Fraction(line.places[own] < line.places[other])
+        return table.unit // 2
+    return table.unit if line.places[own] < line.places[other] else 0
 
 
-def _is_won(line: Meeting, entrant: int) -> bool:
-    return line.places[line.entrants.index(entrant)] == 1 and line.places.count(1) == 1
-
-
-def _is_shared(line: Meeting, entrant: int) -> bool:
-    return line.places[line.entrants.index(entrant)] == 1 and line.places.count(1) > 1
+def _show_whole(value: int) -> str:
+    return f"−{-value}" if value < 0 else str(value)
 
 
 _GLYPHS = {Fraction(1, 4): "¼", HALF: "½", Fraction(3, 4): "¾"}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from engine.errors import FormatError
 from engine.standings import (
     DEFAULT_ORDER,
+    TITLES,
     Meeting,
     MeetingKind,
     TieBreak,
@@ -256,3 +257,73 @@ def test_default_order_is_a_possible_one():
 )
 def test_fractions_are_shown_as_people_write_them(value, text):
     assert show(value) == text
+
+
+@st.composite
+def pod_lists(draw: st.DrawFn) -> list[Meeting]:
+    """Matches of two to four, and rounds without one."""
+    meetings = []
+    for entrants in draw(
+        st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=4, unique=True), max_size=8)
+    ):
+        if len(entrants) == 1:
+            meetings.append(
+                draw(st.sampled_from([free_round(*entrants, 1), missed_round(*entrants)]))
+            )
+        else:
+            points = [draw(st.integers(0, 3)) for _ in entrants]
+            places = tuple(1 + sum(other > own for other in points) for own in points)
+            meetings.append(pod(tuple(entrants), places))
+    return meetings
+
+
+GLYPHS = {"": Fraction(0), "¼": Fraction(1, 4), "½": HALF, "¾": Fraction(3, 4)}
+
+
+def read(text: str) -> Fraction:
+    """A number as `show` writes it."""
+    sign = -1 if text.startswith("−") else 1
+    text = text.removeprefix("−")
+    if text[-1] in GLYPHS:
+        return sign * (Fraction(text[:-1] or 0) + GLYPHS[text[-1]])
+    return sign * Fraction(text)
+
+
+def added_up(working: str, title: str) -> Fraction:
+    """What the parts of a working come to, by the reader's own sum."""
+    shown = working.removeprefix(title + " ").split(" (without ")[0]
+    parts = shown.split(" = ")[-1].replace("− ", "+ −").split(" + ")
+    return sum(
+        (
+            read(part.split("×")[0]) * (read(part.split("×")[1]) if "×" in part else 1)
+            for part in parts
+        ),
+        Fraction(0),
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        TieBreak.SCORE,
+        TieBreak.BUCHHOLZ,
+        TieBreak.BUCHHOLZ_CUT_1,
+        TieBreak.BUCHHOLZ_MEDIAN,
+        TieBreak.SONNEBORN_BERGER,
+        TieBreak.POINTS_DIFFERENCE,
+    ],
+)
+@given(meetings=st.one_of(meeting_lists(), pod_lists()))
+def test_parts_of_every_working_add_up_to_its_value(name, meetings):
+    for row in rank_entrants(seeds(6), meetings, EVERY):
+        found = next(value for value in row.tie_breaks if value.name == name)
+        if " = " in found.working:
+            assert added_up(found.working, TITLES[name]) == found.value
+
+
+@given(meetings=st.one_of(meeting_lists(), pod_lists()))
+def test_buchholz_is_the_opposition_of_every_round_and_the_cuts_leave_some_out(meetings):
+    for row in rank_entrants(seeds(6), meetings, EVERY):
+        value = {found.name: found.value for found in row.tie_breaks}
+        assert value[TieBreak.BUCHHOLZ] >= value[TieBreak.BUCHHOLZ_CUT_1]
+        assert value[TieBreak.BUCHHOLZ_CUT_1] >= value[TieBreak.BUCHHOLZ_MEDIAN] >= 0
