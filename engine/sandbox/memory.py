@@ -23,6 +23,7 @@ from functools import cache
 from pathlib import Path
 
 from engine.errors import InfrastructureError
+from engine.sandbox.holding import hold, sweep
 from engine.sandbox.runtime import NOT_FOR_BOTS, Runtime, find_runtime, runtime_libraries
 from engine.wheels import mark_of
 
@@ -92,9 +93,10 @@ def _copied_runtime(place: Path) -> Path:
     """A tree that holds, under their paths inside, all files of the runtime that a bot can need."""
     runtime = find_runtime()
     root = place / f"runtime-{_mark_of(runtime)}"
-    if root.is_dir():
+    if hold(root):
         return root
     _sweep_scratch(place)
+    sweep(place.glob("runtime-*"))
     try:
         with tempfile.TemporaryDirectory(dir=place, prefix=_SCRATCH) as scratch:
             tree = Path(scratch) / "tree"
@@ -113,6 +115,8 @@ def _copied_runtime(place: Path) -> Path:
         raise InfrastructureError(
             f"the runtime of bots cannot be copied to {place}: {error}"
         ) from error
+    if not hold(root):
+        raise InfrastructureError(f"the runtime of bots was removed from {place}")
     return root
 
 

@@ -12,6 +12,8 @@ from engine.games import get_game
 from engine.sandbox.agent import sandbox_factory
 from engine.sandbox.core import one_core
 from engine.sandbox.launcher import BubblewrapLauncher
+from engine.sandbox.memory import shown_files
+from engine.sandbox.runtime import find_runtime
 from engine.sandbox.zygote_launcher import shared_launcher
 from engine.sdk import GameInfo
 from engine.sdk.timecontrol import time_control
@@ -103,6 +105,7 @@ def perform(agent, questions=3, start=GENEROUS, limits=TIGHT) -> Show:
 def nothing_left_behind():
     """Assert that no child process and no open file of ours is left, once the zygotes are told to go."""
     close_zygotes()
+    shown_files(find_runtime())  # which is held as long as the process lives
     with one_core():  # which is claimed once a process
         pass
     files = open_files()
