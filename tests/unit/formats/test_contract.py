@@ -13,6 +13,7 @@ from engine.errors import FormatError
 from engine.formats import FORMATS, DecidedBy, StageView, get_format
 from engine.formats.base import SCORE_DENOMINATOR
 from engine.formats.results import forfeit_outcome
+from tests.unit.formats.documented import documented_format
 from tests.unit.formats.stages import (
     leave,
     play_stage,
@@ -25,7 +26,9 @@ from tests.unit.formats.stages import (
     won_by,
 )
 
-every_format = pytest.mark.parametrize("fmt", FORMATS.values(), ids=lambda fmt: fmt.name)
+every_format = pytest.mark.parametrize(
+    "fmt", [*FORMATS.values(), documented_format()], ids=lambda fmt: fmt.name
+)
 
 
 def option_sets(fmt):
@@ -279,6 +282,20 @@ def test_options_survive_storing(fmt):
     made = fmt.make_options()
     stored = msgspec.json.decode(msgspec.json.encode(made))
     assert fmt.make_options(stored) == made
+
+
+@every_format
+def test_late_entrant_is_let_in_with_the_last_seed_or_refused_in_words(fmt):
+    view = start(fmt, 5)
+    view = publish(view, fmt.next_round(view))
+    if fmt.takes_late_entries:
+        newcomer = fmt.late_entrant(view, 900)
+        assert (newcomer.id, newcomer.seed, newcomer.active) == (900, 6, True)
+        with pytest.raises(FormatError, match="101 is in this stage already"):
+            fmt.late_entrant(view, 101)
+    else:
+        with pytest.raises(FormatError, match=f"{fmt.title} takes no late entries"):
+            fmt.late_entrant(view, 900)
 
 
 @every_format

@@ -11,8 +11,11 @@ import pytest
 from engine.formats import FORMATS, get_format
 from engine.formats.simulation import Tally, _least_rematches, simulate
 from engine.formats.swiss import Swiss
+from tests.unit.formats.documented import documented_format
 
-every_format = pytest.mark.parametrize("fmt", FORMATS.values(), ids=lambda fmt: fmt.name)
+every_format = pytest.mark.parametrize(
+    "fmt", [*FORMATS.values(), documented_format()], ids=lambda fmt: fmt.name
+)
 
 
 def simulated(fmt, seeds: range) -> Tally:
