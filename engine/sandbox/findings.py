@@ -63,6 +63,7 @@ def look_around(
             "ok" if landlock_abi else "weak",
             "forked from a zygote" if landlock_abi else "each with an interpreter of its own",
         ),
+        _look_at_cgroup(),
         *_look_at_interpreter(),
         *(_look_at_memory() if is_shown_in_memory else ()),
     )
@@ -98,6 +99,19 @@ def _look_at_landlock(abi: int) -> Finding:
         )
         return Finding("Landlock", "weak", f"version {abi}", (advice,))
     return Finding("Landlock", "ok", f"version {abi}")
+
+
+def _look_at_cgroup() -> Finding:
+    """An addition: what it bounds, the limits of each process bound too, but one by one."""
+    from engine.sandbox.cgroup import MEMORY_BYTES, PROCESSES, find_home
+
+    home = find_home()
+    if home is None:
+        return Finding("cgroup", "ok", "none is delegated to this; the limits of each process do")
+    text = (
+        f"all bots of a match together: {MEMORY_BYTES >> 20} MiB, {PROCESSES} processes, in {home}"
+    )
+    return Finding("cgroup", "ok", text)
 
 
 def _look_at_interpreter() -> Iterator[Finding]:

@@ -110,9 +110,11 @@ def probe_sandbox() -> ProbeReport:
         return ProbeReport(
             level=None, reasons=(f"the sandbox needs Linux, and this is {sys.platform}",)
         )
+    from engine.sandbox.cgroup import sweep_groups
     from engine.sandbox.launcher import sweep_orphans
 
     sweep_orphans()
+    sweep_groups()
     strongest = _probe_level("bubblewrap")
     if strongest.holds:
         return strongest

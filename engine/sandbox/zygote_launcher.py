@@ -24,6 +24,7 @@ from typing import Protocol
 from engine import wire
 from engine.errors import InfrastructureError
 from engine.sandbox import policy
+from engine.sandbox.cgroup import Group, make_group
 from engine.sandbox.launcher import (
     LOAD_NUMPY,
     Bubblewrap,
@@ -83,9 +84,18 @@ class ZygoteLauncher:
         zygote = zygotes.pop(room.place, None)
         if zygote is None:
             self._make_room(zygotes)
-            zygote = _Zygote(_start(room, self._level))
+            zygote = self._start(room)
         zygotes[room.place] = zygote  # the last used stands last
         return zygote
+
+    def _start(self, room: _Room) -> _Zygote:
+        group = make_group()
+        try:
+            return _Zygote(_start(room, self._level), group)
+        except BaseException:
+            if group is not None:
+                group.end()
+            raise
 
     def _make_room(self, zygotes: dict[_Place, _Zygote]) -> None:
         idle = [place for place, zygote in zygotes.items() if zygote.is_idle]
@@ -222,7 +232,9 @@ def _start_alone(engine_fd: int, program: str, log_fd: int, inherited: tuple[int
 class _Zygote:
     """A zygote as we see it."""
 
-    def __init__(self, started: _Started) -> None:
+    def __init__(self, started: _Started, group: Group | None) -> None:
+        self._group = group
+        self._is_confined = group is None
         self._outer = started.process
         self._control = started.control
         self._log_fd = started.log_fd
@@ -241,10 +253,23 @@ class _Zygote:
     def fork(self, channel: int, log_fd: int, traceback_fd: int) -> _Fork:
         """A new process with these files. Raises InfrastructureError."""
         self._read_news()
+        if not self._is_confined:
+            self._confine()
         self._count += 1
         self._tell(wire.Fork(self._count), [channel, log_fd, traceback_fd])
         self._living.add(self._count)
         return _Fork(self, self._count)
+
+    def _confine(self) -> None:
+        """Put it into its cgroup before the first fork, which is then in there too."""
+        assert self._group is not None, "there is a group"
+        deadline = time.monotonic() + policy.LAUNCH_SECONDS
+        while not self.pid and not self.is_broken and time.monotonic() < deadline:
+            self._await_news(0.1)
+        if not self.pid:
+            raise InfrastructureError(f"the sandbox did not start: {self._last_words()}")
+        self._group.add(self.pid)
+        self._is_confined = True
 
     def kill(self, number: int) -> None:
         """End a fork, and wait until it is dead; if it will not die, end all. Raises InfrastructureError."""
@@ -271,10 +296,13 @@ class _Zygote:
                 raise InfrastructureError(f"the sandbox has ended: {self._last_words()}")
             if left < 0:
                 return None
-            poll = select.poll()
-            poll.register(self._control, select.POLLIN)
-            poll.poll(left * 1000)
+            self._await_news(left)
         return self._statuses.pop(number, 0)
+
+    def _await_news(self, seconds: float) -> None:
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        poll.poll(seconds * 1000)
 
     @property
     def pid(self) -> int:
@@ -287,6 +315,8 @@ class _Zygote:
         """End it and all that was forked from it."""
         self.is_broken = True
         self._outer.end()
+        if self._group is not None:
+            self._group.end()
         self.forget()
 
     def forget(self) -> None:

@@ -282,3 +282,52 @@ def test_failing_bot_names_its_folder_the_same_wherever_it_lies(tmp_path, forks)
     assert '"/bot/failing.py"' in show.log.traceback
     assert show.log.text.endswith("/bot/failing.py\n")
     assert str(HERE.parent) not in show.log.traceback
+
+
+class RecordedGroup:
+    """Stands for a cgroup: what is put into it, and whether it was ended."""
+
+    def __init__(self):
+        self.pids = []
+        self.is_ended = False
+
+    def add(self, pid):
+        self.pids.append(pid)
+
+    def end(self):
+        self.is_ended = True
+
+
+def test_zygote_is_put_into_its_cgroup_before_it_forks_and_the_group_ends_with_it(
+    forks, tmp_path, monkeypatch
+):
+    group = RecordedGroup()
+    monkeypatch.setattr(zygote_launcher, "make_group", lambda: group)
+    bot = make_agent(unpacked(tmp_path / "wheels", "grouped"), launcher=forks)
+    try:
+        bot.start()
+        assert group.pids == [bot._launched.process.parent_pid]
+        assert isinstance(bot.wait_ready(GENEROUS), int)
+        assert not group.is_ended
+    finally:
+        bot.close()
+        forks.close()
+    assert group.is_ended
+    assert len(group.pids) == 1
+
+
+def test_cgroup_that_takes_no_zygote_is_our_failure(forks, tmp_path, monkeypatch):
+    class Closed(RecordedGroup):
+        def add(self, pid):
+            raise InfrastructureError(f"{pid} does not get in")
+
+    group = Closed()
+    monkeypatch.setattr(zygote_launcher, "make_group", lambda: group)
+    bot = make_agent(unpacked(tmp_path / "wheels", "grouped"), launcher=forks)
+    try:
+        with pytest.raises(InfrastructureError, match="does not get in"):
+            bot.start()
+    finally:
+        bot.close()
+        forks.close()
+    assert group.is_ended
