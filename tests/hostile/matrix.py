@@ -51,7 +51,7 @@ def goes_through(attempt: Attempt, folder: Path, missing: str) -> bool:
     """Whether an attack succeeds while that wall is missing."""
     source = write_attempt(folder / ("0" * 64), attempt)
     launcher = WITHOUT.get(missing, WHOLE)
-    show = perform(make_agent(source, launcher=launcher), questions=1, limits=PATIENT)
+    show = perform(make_agent(source, launcher=launcher), questions=2, limits=PATIENT)
     return "it went through" in show.log.text and show.fault is None
 
 
