@@ -11,9 +11,9 @@ from tournament.operations.brackets import draw_bracket
 NAMES = {1: "ann", 2: "bob", 3: "cy", 4: "dee", 5: "eve"}
 
 
-def play(entrants: int, rounds: int) -> StageView:
+def play(entrants: int, rounds: int, name: str = "single_elimination") -> StageView:
     """A knock-out of which so many rounds were played; the better seed wins by ten times its number."""
-    fmt = get_format("single_elimination")
+    fmt = get_format(name)
     view = StageView(
         entrants=tuple(SeededEntrant(id=i, seed=i) for i in range(1, entrants + 1)),
         options=fmt.make_options({}),
@@ -78,3 +78,23 @@ def test_bye_is_named():
 
 def test_nothing_is_drawn_before_the_first_round():
     assert draw_bracket(play(4, 0), NAMES) == ""
+
+
+def test_double_elimination_is_its_winners_bracket_and_a_line_for_each_other_round():
+    assert draw_bracket(play(4, 4, "double_elimination"), NAMES).splitlines() == [
+        "ann 10 ─┐",
+        "        ├─ann 10 ─┐",
+        "dee 40 ─┘         │",
+        "                  ├─ ann",
+        "bob 20 ─┐         │",
+        "        ├─bob 20 ─┘",
+        "cy 30  ─┘",
+        "L/R1: dee 40 - cy 30",
+        "L/R2: bob 20 - cy 30",
+        "GF/1: ann 10 - bob 20",
+    ]
+
+
+def test_losers_of_byes_are_named_with_theirs():
+    drawn = draw_bracket(play(5, 3, "double_elimination"), NAMES)
+    assert "L/R1: eve - (bye)" in drawn

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from engine.formats.elimination import THIRD_PLACE_KEY
+from engine.formats.elimination import THIRD_PLACE_KEY, SingleElimination
 from engine.record import MatchRecord, encode_record, replay
 from engine.standings import StandingRow
 from tournament.competitions.models import DecidedBy, Tournament
@@ -96,8 +96,8 @@ class DrawnDeal:
 
 
 def bracket_of(page: TournamentPage) -> Bracket | None:
-    """The bracket of a stage that knocks out; None for other formats and before the first round."""
-    if not page.knocks_out or not page.rounds:
+    """The bracket of a single elimination; None for other formats and before the first round."""
+    if not is_one_bracket(page) or not page.rounds:
         return None
     columns = [_bracket_column(published) for published in page.rounds]
     while len(columns[-1]) > 1:
@@ -107,6 +107,11 @@ def bracket_of(page: TournamentPage) -> Bracket | None:
         for number, column in enumerate(columns, 1)
     )
     return Bracket(rounds=rounds, third_place=_third_place(page.rounds))
+
+
+def is_one_bracket(page: TournamentPage) -> bool:
+    """Whether the stage is one bracket, whose rounds halve from the first to the final."""
+    return page.stage.format == SingleElimination.name
 
 
 def round_title(matches: int, number: int) -> str:
