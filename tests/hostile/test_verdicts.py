@@ -25,6 +25,7 @@ PROTOCOL, TIME = Termination.PROTOCOL, Termination.TIME
 
 VERDICTS = [
     ("import_crash", CRASH, "raised ValueError while starting"),
+    ("exit_at_import", CRASH, "its process ended (status 3)"),
     ("import_without_end", TIME, "used up its CPU time while starting"),
     ("memory_at_import", MEMORY, "ran out of memory while starting"),
     ("begin_crash", CRASH, "raised OSError while choosing an action"),
@@ -39,6 +40,7 @@ VERDICTS = [
     ("spin", TIME, "used up its CPU time while choosing an action"),
     ("regex", TIME, "used up its CPU time while choosing an action"),
     ("ignore_signals", TIME, "used up its CPU time while choosing an action"),
+    ("segfault_caught", TIME, "used up its CPU time while choosing an action"),
     ("stop_itself", CRASH, "raised PermissionError while choosing an action"),
     # Ways to leave
     ("os_exit", CRASH, "its process ended (status 0)"),
