@@ -102,10 +102,8 @@ class Pods(Format):
         """Pods of all who are active, with whom each has met least."""
         require_complete(view)
         active = [entrant.id for entrant in view.active]
-        first = view.rounds[0].pairings if view.rounds else ()
-        began_with = sum(len(pairing.entrants) for pairing in first) or len(active)
         index = len(view.rounds) + 1
-        if len(active) < 2 or index > self.round_count(began_with, view.options):
+        if len(active) < 2 or index > self.round_count(len(view.entrants), view.options):
             return None
         past = _Past(view)
         lots = [draw_lot(view.lot, f"pods/{index}/{start}") for start in range(_starts(active))]

@@ -7,6 +7,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import combinations
 
+import msgspec
 import pytest
 
 from engine.errors import FormatError
@@ -219,10 +220,22 @@ def test_rounds_follow_from_the_number_of_entrants(entrants, rounds):
     assert PODS.round_count(entrants, PODS.make_options()) == rounds
 
 
-def test_who_comes_late_does_not_add_rounds():
-    view = play_round(PODS, start(PODS, 4), lambda p: won_by(0, len(p.entrants)))
-    view = type(view)(entrants=seeded(6), options=view.options, rounds=view.rounds, lot=view.lot)
-    assert len(play_stage(PODS, view).rounds) == 3
+def test_who_comes_late_joins_the_next_round_and_has_no_score_for_those_before():
+    view = play_round(PODS, start(PODS, 7), lambda p: won_by(0, len(p.entrants)))
+    late = PODS.late_entrant(view, 900)
+    view = msgspec.structs.replace(view, entrants=(*view.entrants, late))
+    planned = PODS.next_round(view)
+    assert [len(pairing.entrants) for pairing in planned.pairings] == [4, 4]
+    assert any(900 in pairing.entrants for pairing in planned.pairings)
+    done = play_stage(PODS, view, lambda p: won_by(0, len(p.entrants)))
+    row = next(row for row in PODS.standings(done) if row.entrant == 900)
+    assert row.matches == len(done.rounds) - 1
+
+
+def test_nobody_comes_after_the_last_round():
+    view = play_stage(PODS, start(PODS, 6, rounds=2), lambda p: won_by(0, len(p.entrants)))
+    with pytest.raises(FormatError, match="too late to enter"):
+        PODS.late_entrant(view, 900)
 
 
 def test_pods_do_not_depend_on_results():
