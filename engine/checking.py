@@ -45,16 +45,19 @@ from engine.record import (
 )
 from engine.referee import PlayedMatch, play_match
 from engine.runner import repeat_if_void, unheard
+from engine.sandbox.starvation import OwnPace
 from engine.sdk import GameInfo
 from engine.sdk.timecontrol import TimeControl
 from engine.shuffle import local_prk
 from engine.wheels import wheel_source
 
 CHECK_SECONDS = 600.0
-"""The real time that a whole check may take; a bot that is slower is rejected."""
+"""The real time that a whole check may take, longer on a busy machine; a bot that is slower is rejected."""
 CHECK_TIME = TimeControl("check", 2000, 5000, 50, 10_000)
 """The standard time control, but with less patience for a bot that sleeps."""
 LOG_CHARACTERS = 64 * 1024
+_MOST_SLOWDOWN = 6.0
+"""A check may take so many times as long where other programs take the machine's time."""
 _MOST_FAULTS = 3
 _FAR = 10
 """A value that is so many times the default one makes games that are too long to be tried."""
@@ -262,6 +265,7 @@ class _Check:
         self._progress = progress
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds
+        self._pace = OwnPace()
         self._done = 0
         self._planned = 0
         self._reasons: list[str] = []
@@ -368,7 +372,8 @@ class _Check:
         except InfrastructureError as error:
             self._end = error
             raise
-        if time.monotonic() > self._deadline:
+        late = time.monotonic() - self._deadline
+        if late > 0 and late > self._seconds * (min(self._pace.slowdown(), _MOST_SLOWDOWN) - 1):
             raise _OutOfTimeError
 
     def _make_agent(self, source: BotSource, **table: Any) -> Agent:

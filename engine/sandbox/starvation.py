@@ -9,6 +9,7 @@ the kernel lets wait for those (state ``D``) waits for memory that was taken fro
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -46,6 +47,26 @@ def read_schedule(pid: int) -> Schedule | None:
         is_ready=state == "R",
         lacks_memory=state == "D",
     )
+
+
+def _own_times() -> tuple[int, int]:
+    try:
+        ran, waited, _ = Path("/proc/thread-self/schedstat").read_text().split()
+    except OSError:
+        return 0, 0
+    return int(ran), int(waited)
+
+
+@dataclass(slots=True)
+class OwnPace:
+    """How much longer this thread takes for what it does than on a machine with nothing else to do."""
+
+    _began: tuple[int, int] = field(default_factory=_own_times)
+
+    def slowdown(self) -> float:
+        """At least 1; what it ran and waited to run since this was made, by what it ran."""
+        ran, waited = (now - then for now, then in zip(_own_times(), self._began, strict=True))
+        return 1 + waited / ran if ran > 0 else 1.0
 
 
 _LONGEST_GAP = 2.0

@@ -23,7 +23,7 @@ from engine.runner import MOST_ATTEMPTS, run_match
 from engine.sandbox import core, launcher, speed
 from engine.sandbox.agent import SandboxAgent
 from engine.sandbox.core import one_core
-from engine.sandbox.starvation import Schedule, Starvation, read_schedule
+from engine.sandbox.starvation import OwnPace, Schedule, Starvation, read_schedule
 from engine.wheels import pack_module
 from tests.hostile.stage import GENEROUS, HERE, first_question, game_info, make_agent, source_in
 from tests.integration.test_sandbox_match import BOTS, house_bots, spec_of
@@ -88,6 +88,20 @@ def test_what_the_kernel_does_not_tell_excuses_nobody():
     starvation = Starvation()
     starvation.look(read_schedule(2**22 + 1))
     starvation.check(5000)
+
+
+@pytest.mark.parametrize(
+    ("began", "now", "slowdown"),
+    [
+        ((5, 7), (15, 7), 1.0),  # it never waited
+        ((5, 7), (15, 27), 3.0),  # twice as long as it ran
+        ((5, 7), (5, 7), 1.0),  # no time has passed
+        ((0, 0), (0, 0), 1.0),  # the kernel does not tell
+    ],
+)
+def test_own_pace_is_what_passed_by_what_was_run(monkeypatch, began, now, slowdown):
+    monkeypatch.setattr("engine.sandbox.starvation._own_times", lambda: now)
+    assert OwnPace(began).slowdown() == slowdown
 
 
 @contextlib.contextmanager

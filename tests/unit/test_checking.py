@@ -282,6 +282,26 @@ def test_time_of_a_starved_trial_is_not_the_bots(tmp_path, monkeypatch):
     assert report.verdict == "accepted"
 
 
+@pytest.mark.parametrize(
+    ("slowdown", "verdict"),
+    [
+        (1.0, "rejected"),  # nothing else ran: the bot is slow
+        (3.0, "accepted"),  # it could have been three times as fast
+        (100.0, "rejected"),  # it had six times as long
+    ],
+)
+def test_check_on_a_busy_machine_may_take_longer(tmp_path, monkeypatch, slowdown, verdict):
+    clock = [0.0]
+    monkeypatch.setattr(checking.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(checking.OwnPace, "slowdown", lambda _: slowdown)
+
+    def let_time_pass():
+        clock[0] = min(clock[0] + 60, 150 if slowdown < 100 else 1000)
+
+    report = check(bot_in(tmp_path), keep_alive=let_time_pass, seconds=60)
+    assert report.verdict == verdict
+
+
 def test_check_that_is_starved_without_end_says_nothing_of_the_bot(tmp_path):
     with pytest.raises(StarvedError):
         check_bot(bot_in(tmp_path), factory=starving_factory(*range(10**4)))
