@@ -415,7 +415,30 @@ KERNEL = [
     Attempt("kernel", "another personality", 'call("personality", 0x0040000)'),
 ]  # fmt: skip
 
-ATTEMPTS = [*PROCESSES, *MEMORY_ROWS, *CHANNEL, *NETWORK, *READING, *WRITING, *KERNEL]
+BY_NUMPY = [
+    Attempt("memory", "a big array of numpy", "import numpy; numpy.ones(1 << 30, numpy.uint8)", MEMORY),
+    Attempt("memory", "many arrays of numpy", "import numpy; hoard = [numpy.ones(1 << 16) for _ in range(1000)]", MEMORY),
+    Attempt("reading", "accounts as an array", "import numpy; numpy.fromfile('/etc/passwd', numpy.uint8)"),
+    Attempt("reading", "memory beyond an array", "import numpy; numpy.lib.stride_tricks.as_strided(numpy.zeros(1), (1 << 40,), (8,))[1 << 36]"),
+    Attempt("network", "an array from afar", "from numpy.lib import _datasource; _datasource.open('http://127.0.0.1:1/x')"),
+    Attempt("writing", "an array to a file", "import numpy; numpy.zeros(9).tofile(f'/tmp/{MARK}')"),
+    Attempt("writing", "an array saved", "import numpy; numpy.save(f'/tmp/{MARK}', numpy.zeros(9))"),
+    Attempt("writing", "its own file as an array", "import numpy; numpy.memmap(__file__, mode='r+')"),
+    Attempt("writing", "a new file as an array", "import numpy; numpy.memmap(f'/tmp/{MARK}', mode='w+', shape=9)"),
+    Attempt(
+        "writing",
+        "a pickle inside an array",
+        """\
+import io, numpy
+class Folder:
+    def __reduce__(self): return os.mkdir, (f'/tmp/{MARK}',)
+file = io.BytesIO()
+numpy.save(file, numpy.array([Folder()], dtype=object), allow_pickle=True)
+numpy.load(io.BytesIO(file.getvalue()), allow_pickle=True)""",
+    ),
+]  # fmt: skip
+
+ATTEMPTS = [*PROCESSES, *MEMORY_ROWS, *CHANNEL, *NETWORK, *READING, *WRITING, *KERNEL, *BY_NUMPY]
 
 
 def attempts_here() -> list[Attempt]:
