@@ -297,12 +297,18 @@ def check(
     trusted: Annotated[
         bool, typer.Option("--trusted", help="Run the bot in this process, without a sandbox.")
     ] = False,
+    seconds: Annotated[
+        int,
+        typer.Option(
+            min=1, max=600, metavar="N", help="Real time for all of it; the server gives 600."
+        ),
+    ] = 600,
     as_json: JsonOption = False,
 ) -> None:
     """Check a bot as the server does after an upload."""
     from engine.cli.check import run
 
-    _leave(run(bot, trusted=trusted, as_json=as_json))
+    _leave(run(bot, trusted=trusted, as_json=as_json, seconds=seconds))
 
 
 def bots(as_json: JsonOption = False) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine.agents import BotSource
-from engine.cli.files import read_file
+from engine.cli.files import read_regular_file
 from engine.errors import PluginError, UsageError, WheelError
 from engine.games.base import Game
 from engine.plugins import installed_plugins, source_of_plugin
 from engine.record import BotRef, EntrantRef
-from engine.wheels import pack_project, wheel_source
+from engine.wheels import MAX_WHEEL_BYTES, pack_project, wheel_source
 
 Bot = TypeVar("Bot")
 """A bot, or what it is called."""
@@ -48,7 +48,7 @@ def wheel_of(path: Path) -> bytes:
                 f"{path} is a folder without a pyproject.toml, so no bot; arena new starts one"
             )
         return pack_project(path)
-    return read_file(path)
+    return read_regular_file(path, MAX_WHEEL_BYTES)
 
 
 def seat_entrants(game: Game, sources: Sequence[Bot]) -> list[tuple[Bot, ...]]:

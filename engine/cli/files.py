@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,30 @@ from engine.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
+_BINARY = getattr(os, "O_BINARY", 0)
+"""Windows opens texts otherwise."""
+
 
 def read_file(file: Path) -> bytes:
     """The bytes of `file`. Raises UsageError if it cannot be read."""
     try:
         return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {reason_of(error)}") from error
+
+
+def read_regular_file(file: Path, most_bytes: int) -> bytes:
+    """The bytes of `file`, but no more than one beyond `most_bytes`, so that the reader sees it is too long.
+
+    Raises UsageError if it cannot be read, or is none: a device or a pipe may have no end.
+    """
+    try:
+        if not file.is_dir() and file.exists() and not file.is_file():
+            raise UsageError(f"cannot read {file}: it is a device or a pipe; name a file")
+        # Should it become a pipe just now, opening it waits for nobody.
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BINARY)
+        with os.fdopen(descriptor, "rb") as opened:
+            return opened.read(most_bytes + 1)
     except OSError as error:
         raise UsageError(f"cannot read {file}: {reason_of(error)}") from error
 

@@ -99,7 +99,7 @@ def _check_kind(data: bytes) -> None:
         refuse(f"the file is empty; {BUILD_ADVICE}")
     if len(data) > MAX_WHEEL_BYTES:
         refuse(
-            f"the wheel has {len(data)} bytes; at most {MAX_WHEEL_BYTES} are allowed: "
+            f"the wheel has more than {MAX_WHEEL_BYTES} bytes, the most that are allowed: "
             "leave out what the bot does not need"
         )
     for place, magic, kind in _OTHER_KINDS:
