@@ -13,8 +13,9 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from tournament.leaderboards.models import Rating, RatingEvent, RatingPool
-from tournament.leaderboards.selectors import rating_line
+from tournament.leaderboards.selectors import is_inactive, rating_line, with_last_match
 from tournament.players.admin import ReadOnlyAdmin, spell_moment
+from tournament.store.clock import read_clock
 
 
 class PoolGameFilter(admin.SimpleListFilter):
@@ -73,7 +74,7 @@ class RatingAdmin(ReadOnlyAdmin):
         "rating",
         "matches",
         "win_rate",
-        "last_change",
+        "last_match",
     )
     list_display_links = ("bot_name",)
     list_filter = (PoolGameFilter, "pool__kind", StandsForBotFilter)
@@ -100,7 +101,7 @@ class RatingAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Rating]:
         """The ratings with their win rate, to order by."""
-        rows: QuerySet[Rating] = super().get_queryset(request)
+        rows: QuerySet[Rating] = with_last_match(super().get_queryset(request))
         share = Cast("wins", FloatField()) / Cast("matches", FloatField())
         return rows.annotate(
             win_share=Case(When(matches__gt=0, then=share), output_field=FloatField())
@@ -138,10 +139,12 @@ class RatingAdmin(ReadOnlyAdmin):
         """The share of its matches that it won."""
         return "–" if row.win_share is None else f"{100 * row.win_share:.0f} %"
 
-    @admin.display(description="Last change (UTC)", ordering="changed_at")
-    def last_change(self, row: Rating) -> str:
-        """When a match last changed it."""
-        return spell_moment(row.changed_at)
+    @admin.display(description="Last match (UTC)", ordering="last_match_at")
+    def last_match(self, row: Rating) -> str:
+        """When a match of it was last rated, and whether that is so long ago that it counts as inactive."""
+        when = rating_line(row).last_match_at
+        mark = ", inactive" if is_inactive(when, read_clock()) else ""
+        return f"{spell_moment(when)}{mark}"
 
     def view_on_site(self, obj: Rating) -> str:
         """The public leaderboard."""

@@ -12,6 +12,7 @@ from tournament.leaderboards import selectors
 from tournament.leaderboards.errors import LogError
 from tournament.leaderboards.selectors import RatingLine
 from tournament.players.api import ApiError, ErrorAnswer
+from tournament.players.selectors import bot_by_name, public_versions
 
 
 class RatingOut(Schema):
@@ -29,6 +30,7 @@ class RatingOut(Schema):
     ties: int
     win_rate: float | None
     changed_at: datetime
+    last_match_at: datetime | None
 
 
 class LeaderboardLine(RatingOut):
@@ -38,6 +40,31 @@ class LeaderboardLine(RatingOut):
     bot: str
     owner: str
     newer: RatingOut | None
+    is_inactive: bool
+    """No rated match of the bot for 30 days; its rank and rating stay."""
+
+
+class HistoryPointOut(Schema):
+    """A version's rating after a rated match; `low` and `high` hold μ with 95 % confidence."""
+
+    seq: int
+    match: str
+    at: datetime
+    version: str
+    rating: float
+    low: float
+    high: float
+    mu: float
+    sigma: float
+
+
+class History(Schema):
+    """How a bot's ratings went in a pool, in the order of its log; the last 500 steps of it."""
+
+    game: str
+    kind: str
+    bot: str
+    points: list[HistoryPointOut]
 
 
 class Leaderboard(Schema):
@@ -66,13 +93,7 @@ def get_leaderboard(
     after: str | None = None,
 ) -> Leaderboard:
     """A leaderboard; `q` is part of a bot's or owner's name."""
-    known = [f"{each.game}/{each.kind}" for each in selectors.leaderboards()]
-    if f"{game}/{kind}" not in known:
-        raise ApiError(
-            HTTPStatus.NOT_FOUND,
-            "not_found",
-            f"there is no leaderboard {game}/{kind}; there are: {', '.join(known)}",
-        )
+    _require_leaderboard(game, kind)
     try:
         page = selectors.leaderboard_page(game=game, kind=kind, search=q, after=after)
     except LogError as error:
@@ -87,12 +108,61 @@ def get_leaderboard(
                 bot=row.bot,
                 owner=row.owner_slug,
                 newer=_rating_out(row.provisional) if row.provisional else None,
+                is_inactive=row.is_inactive,
                 **_rating_out(row.line).dict(),
             )
             for row in page.rows
         ],
         next=page.after,
     )
+
+
+@router.get(
+    "/leaderboards/{slug:game}/{slug:kind}/bots/{slug:bot}",
+    response={200: History, 404: ErrorAnswer},
+    auth=None,
+)
+def get_history(
+    request: HttpRequest,  # noqa: ARG001 ninja's signature
+    game: str,
+    kind: str,
+    bot: str,
+) -> History:
+    """How a bot's rating went, match by match; no points for one that was never rated there."""
+    _require_leaderboard(game, kind)
+    row = bot_by_name(bot)
+    if row is None or not public_versions(row).exists():
+        raise ApiError(HTTPStatus.NOT_FOUND, "not_found", f"there is no bot {bot!r} to be seen")
+    points = selectors.rating_history(bot=row, game=game, kind=kind)
+    return History(
+        game=game,
+        kind=kind,
+        bot=row.name,
+        points=[
+            HistoryPointOut(
+                seq=point.seq,
+                match=point.match_key,
+                at=point.at,
+                version=point.version,
+                rating=point.shown,
+                low=point.low,
+                high=point.high,
+                mu=point.mu,
+                sigma=point.sigma,
+            )
+            for point in points
+        ],
+    )
+
+
+def _require_leaderboard(game: str, kind: str) -> None:
+    known = [f"{each.game}/{each.kind}" for each in selectors.leaderboards()]
+    if f"{game}/{kind}" not in known:
+        raise ApiError(
+            HTTPStatus.NOT_FOUND,
+            "not_found",
+            f"there is no leaderboard {game}/{kind}; there are: {', '.join(known)}",
+        )
 
 
 def _rating_out(line: RatingLine) -> RatingOut:
@@ -109,4 +179,5 @@ def _rating_out(line: RatingLine) -> RatingOut:
         ties=line.ties,
         win_rate=line.win_rate,
         changed_at=line.changed_at,
+        last_match_at=line.last_match_at,
     )

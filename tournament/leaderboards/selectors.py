@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
@@ -23,9 +23,13 @@ from tournament.leaderboards.models import (
 )
 from tournament.players.models import Bot, BotVersion
 from tournament.players.selectors import ancestors_of, version_ids
+from tournament.store.clock import read_clock
 
 PAGE_SIZE = 50
 TOP_SIZE = 5
+INACTIVE_AFTER = timedelta(days=30)
+"""A bot without a rated match for so long is marked inactive. Its rating and its rank stay what they are: they
+follow from the log alone, and the log knows no time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ class RatingLine:
     wins: int
     ties: int
     changed_at: datetime
+    last_match_at: datetime | None
+    """When the last match that counts was rated."""
 
     @property
     def losses(self) -> int:
@@ -79,6 +85,10 @@ class LeaderboardRow:
     """Of the version that stands for the bot."""
     provisional: RatingLine | None
     """Of a newer version that is not settled yet."""
+    last_match_at: datetime | None
+    """When a match of either was last rated."""
+    is_inactive: bool
+    """Whether that is longer ago than `INACTIVE_AFTER`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +122,9 @@ class HistoryPoint:
     mu: float
     sigma: float
     shown: float
+    low: float
+    high: float
+    """The interval that holds the strength with 95 % confidence."""
 
 
 def pools() -> QuerySet[RatingPool]:
@@ -170,15 +183,15 @@ def leaderboard_page(
         listed = listed.filter(
             Q(bot__name__icontains=search) | Q(bot__owner__username__icontains=search)
         )
-    rows = listed.select_related("bot__owner", "version").order_by("rank", "pk")
+    rows = with_last_match(listed).select_related("bot__owner", "version").order_by("rank", "pk")
     if after is not None:
         rank, pk = _read_cursor(after)
         rows = rows.filter(Q(rank=rank, pk__gt=pk) | Q(rank__gt=rank))
     found = list(rows[: size + 1])
     shown = found[:size]
-    newer = _newer_versions(shown)
+    newer, now = _newer_versions(shown), read_clock()
     return LeaderboardPage(
-        rows=tuple(_leaderboard_row(row, newer.get(row.bot_id)) for row in shown),
+        rows=tuple(_leaderboard_row(row, newer.get(row.bot_id), now) for row in shown),
         after=f"{shown[-1].rank}-{shown[-1].pk}" if len(found) > size else None,
         total=listed.count(),
     )
@@ -186,11 +199,23 @@ def leaderboard_page(
 
 def ratings_of_bot(bot: Bot) -> QuerySet[Rating]:
     """The ratings of a bot's versions in all pools, the newest version first."""
-    return bot.ratings.select_related("pool", "version").order_by("pool", "-version")
+    rows = with_last_match(bot.ratings.all())
+    return rows.select_related("pool", "version").order_by("pool", "-version")
+
+
+def with_last_match(rows: QuerySet[Rating]) -> QuerySet[Rating]:
+    """The rows with `last_match_at`: when the event was appended that last changed them by a match."""
+    events = RatingEvent.objects.filter(pool=OuterRef("pool"), seq=OuterRef("last_seq"))
+    return rows.annotate(last_match_at=Subquery(events.values("at")[:1]))
+
+
+def is_inactive(last_match_at: datetime | None, now: datetime) -> bool:
+    """Whether a bot whose last rated match was then is marked inactive `now`."""
+    return last_match_at is not None and now - last_match_at > INACTIVE_AFTER
 
 
 def rating_line(row: Rating) -> RatingLine:
-    """A stored rating as people see it."""
+    """A stored rating as people see it; give it `with_last_match`."""
     rating = ratings.Rating(row.mu, row.sigma)
     low, high = rating.interval
     return RatingLine(
@@ -205,6 +230,7 @@ def rating_line(row: Rating) -> RatingLine:
         wins=row.wins,
         ties=row.ties,
         changed_at=row.changed_at,
+        last_match_at=getattr(row, "last_match_at", None),
     )
 
 
@@ -215,17 +241,22 @@ def rating_history(*, bot: Bot, game: str, kind: str, limit: int = 500) -> tuple
         .select_related("event", "version")
         .order_by("-event__seq")[:limit]
     )
-    return tuple(
-        HistoryPoint(
-            seq=step.event.seq,
-            match_key=step.event.match_key,
-            at=step.event.at,
-            version=step.version.version,
-            mu=step.mu,
-            sigma=step.sigma,
-            shown=ratings.Rating(step.mu, step.sigma).shown,
-        )
-        for step in reversed(steps)
+    return tuple(_history_point(step) for step in reversed(steps))
+
+
+def _history_point(step: RatingStep) -> HistoryPoint:
+    rating = ratings.Rating(step.mu, step.sigma)
+    low, high = rating.interval
+    return HistoryPoint(
+        seq=step.event.seq,
+        match_key=step.event.match_key,
+        at=step.event.at,
+        version=step.version.version,
+        mu=step.mu,
+        sigma=step.sigma,
+        shown=rating.shown,
+        low=low,
+        high=high,
     )
 
 
@@ -404,20 +435,23 @@ def _newer_versions(listed: Sequence[Rating]) -> dict[int, Rating]:
     if not listed:
         return {}
     standing = {row.bot_id: row.version_id for row in listed}
-    rows = (
-        Rating.objects.filter(pool=listed[0].pool_id, bot__in=standing, is_listed=False)
-        .select_related("version")
-        .order_by("version")
-    )
+    unlisted = Rating.objects.filter(pool=listed[0].pool_id, bot__in=standing, is_listed=False)
+    rows = with_last_match(unlisted).select_related("version").order_by("version")
     return {row.bot_id: row for row in rows if row.version_id > standing[row.bot_id]}
 
 
-def _leaderboard_row(row: Rating, newer: Rating | None) -> LeaderboardRow:
+def _leaderboard_row(row: Rating, newer: Rating | None, now: datetime) -> LeaderboardRow:
+    line = rating_line(row)
+    provisional = rating_line(newer) if newer else None
+    played = [each.last_match_at for each in (line, provisional) if each and each.last_match_at]
+    last = max(played, default=None)
     return LeaderboardRow(
         rank=row.rank or 0,
         bot=row.bot.name,
         owner=row.bot.owner.username,
         owner_slug=row.bot.owner.slug,
-        line=rating_line(row),
-        provisional=rating_line(newer) if newer else None,
+        line=line,
+        provisional=provisional,
+        last_match_at=last,
+        is_inactive=is_inactive(last, now),
     )

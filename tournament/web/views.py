@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -26,6 +27,8 @@ from tournament.players import selectors as players
 from tournament.players.forms import UploadForm
 from tournament.players.models import Bot
 from tournament.players.views import player_of
+from tournament.store.clock import read_clock
+from tournament.web.charts import draw_history
 
 MATCHES_A_PAGE = 25
 RECENT = 5
@@ -74,6 +77,7 @@ def bot(request: HttpRequest, name: str) -> HttpResponse:
         "versions": versions,
         "summary": versions[0].summary if versions else "",
         "ratings": _ratings(row),
+        "charts": _charts(row),
         "entries": _entries(row, only_public=True),
         "page": page,
         "matches": [
@@ -85,17 +89,39 @@ def bot(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _ratings(row: Bot) -> list[dict[str, Any]]:
+    """The ratings of a bot's versions by leaderboard; it is inactive where none of them has played for long."""
+    rows = [each for each in leaderboards.ratings_of_bot(row) if each.pool.game in GAMES]
+    lines = [(rating, leaderboards.rating_line(rating)) for rating in rows]
+    last: dict[int, datetime] = {}
+    for rating, line in lines:
+        if line.last_match_at is not None:
+            last[rating.pool_id] = max(
+                line.last_match_at, last.get(rating.pool_id, line.last_match_at)
+            )
+    now = read_clock()
     return [
         {
             "game": rating.pool.game,
             "kind": rating.pool.kind,
             "title": leaderboards.leaderboard_title(rating.pool.game, rating.pool.kind),
             "rank": rating.rank,
-            "line": leaderboards.rating_line(rating),
+            "line": line,
+            "is_inactive": leaderboards.is_inactive(last.get(rating.pool_id), now),
         }
-        for rating in leaderboards.ratings_of_bot(row)
-        if rating.pool.game in GAMES
+        for rating, line in lines
     ]
+
+
+def _charts(row: Bot) -> list[dict[str, Any]]:
+    """The history of a bot on each leaderboard on which it has one to draw."""
+    drawn = (
+        (
+            board.title,
+            draw_history(leaderboards.rating_history(bot=row, game=board.game, kind=board.kind)),
+        )
+        for board in leaderboards.leaderboards()
+    )
+    return [{"title": title, "chart": chart} for title, chart in drawn if chart is not None]
 
 
 def _entries(row: Bot, *, only_public: bool) -> list[dict[str, Any]]:
