@@ -233,11 +233,9 @@ def _seat(
 ) -> list[LadderEntrant] | None:
     """The most urgent lead and those who teach most with it; None if nobody may lead."""
     for lead in left:
-        if not lead.wants_match:
+        if not lead.wants_match or (lead.rating.is_settled and not may_trickle):
             continue
         others = [entrant for entrant in left if entrant is not lead]
-        if lead.rating.is_settled and not may_trickle:
-            continue
         table = [lead]
         while len(table) < size:
             best = max(others, key=lambda other: (_worth(table, other), other.lot))

@@ -14,7 +14,15 @@ from engine.formats.stages import (
     next_stage_entrants,
     split_match_key,
 )
-from tests.unit.formats.stages import leave, play_round, play_stage, publish, start, won_by
+from tests.unit.formats.stages import (
+    leave,
+    play_round,
+    play_stage,
+    publish,
+    start,
+    with_an_end,
+    won_by,
+)
 
 RR = get_format("round_robin")
 SE = get_format("single_elimination")
@@ -177,3 +185,34 @@ def test_no_formats_own_key_looks_like_a_later_stages(fmt):
     for pairing in view.rounds[0].pairings:
         assert split_match_key(pairing.key) == (0, pairing.key)
         assert len(match_key(4, pairing.key)) <= 40
+
+
+def better_wins(view):
+    """Who is better seeded in this stage wins."""
+    seeds = {entrant.id: entrant.seed for entrant in view.entrants}
+    return lambda pairing: won_by(
+        pairing.entrants.index(min(pairing.entrants, key=seeds.__getitem__)),
+        len(pairing.entrants),
+    )
+
+
+@pytest.mark.parametrize("first", FORMATS.values(), ids=lambda fmt: fmt.name)
+def test_any_format_may_follow_any_other(first):
+    begun = start(first, 9, **with_an_end(first, {}))
+    done = play_stage(first, begun, better_wins(begun))
+    plan = StagePlan(format=first.name, options=with_an_end(first, {}), qualifiers=5)
+    entrants = next_stage_entrants(done, plan)
+    assert [entrant.seed for entrant in entrants] == [1, 2, 3, 4, 5]
+    for second in FORMATS.values():
+        options = with_an_end(second, {})
+        check_stages(9, (plan, StagePlan(format=second.name, options=options)))
+        begun = msgspec.structs.replace(start(second, 5, **options), entrants=entrants)
+        last = play_stage(second, begun, better_wins(begun))
+        keys = [
+            match_key(stage, pairing.key)
+            for stage, view in enumerate((done, last))
+            for published in view.rounds
+            for pairing in published.pairings
+        ]
+        assert len(set(keys)) == len(keys)
+        assert {row.entrant for row in second.standings(last)} == {e.id for e in entrants}
