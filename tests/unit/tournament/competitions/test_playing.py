@@ -16,6 +16,7 @@ from engine.outcome import Fault, Termination
 from engine.record import compute_digest, decode_record, with_keys
 from engine.referee import PlayedMatch, SeatLog
 from engine.runner import run_match
+from engine.sandbox.agent import SandboxAgent
 from tests.tournament_factories import make_bot, make_player, make_tournament, play_all, start
 from tournament.competitions import services
 from tournament.competitions.models import (
@@ -223,6 +224,30 @@ def test_own_failure_is_played_again_later(match, plays, error, caplog):
     assert endings(match) == [AttemptEnding.FAILED]
     assert type(error).__name__ in match.tries.get().detail
     assert services.dispatch(rung=True).blocks == ()  # not before its time
+
+
+@pytest.mark.sandbox
+def test_match_that_a_busy_machine_starves_is_void_and_played_again_with_nobody_at_fault(
+    match, monkeypatch, caplog
+):
+    caplog.set_level(logging.CRITICAL)
+    ask, starved = SandboxAgent.ask, iter([True])
+
+    def starve_once(*arguments, **named):
+        if next(starved, False):
+            raise StarvedError("this machine is too busy")
+        return ask(*arguments, **named)
+
+    monkeypatch.setattr(SandboxAgent, "ask", starve_once)
+    assert services.play_match(match_id=match.pk, trusted=False) is Play.FAILED
+    match.refresh_from_db()
+    assert (match.state, match.pairing.decided_by) == (MatchState.PENDING, "")
+    assert "this machine is too busy" in match.tries.get().detail
+    Match.objects.update(run_after=in_seconds(-1))
+    assert services.play_match(match_id=match.pk, trusted=False) is Play.RECORDED
+    match.refresh_from_db()
+    assert (match.termination, match.is_sandboxed, match.rated) == ("completed", True, True)
+    assert endings(match) == [AttemptEnding.FAILED, AttemptEnding.RECORDED]
 
 
 def test_tournament_is_locked_before_its_match_when_a_failure_is_counted(match):
