@@ -6,6 +6,7 @@ import functools
 import random
 from collections import Counter, defaultdict
 from itertools import pairwise, product
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,7 @@ from tests.unit.formats.stages import (
     won_by,
 )
 
+PAGE = Path(__file__).parents[3] / "docs/formats.md"
 DE = get_format("double_elimination")
 ORDERS = ("natural", "reversed", "rotated", "halves_reversed")
 
@@ -294,6 +296,16 @@ def test_rematches_come_later_or_more_rarely_than_by_any_one_plain_order(size, p
     assert own >= other
     if own == other and size > 64:
         assert expected_rematches(size, DROP_ORDERS[size]) <= expected_rematches(size, plainly)
+
+
+@pytest.mark.parametrize("size", [8, 16, 32, 64, 128])
+def test_page_tells_how_many_rematches_are_to_be_expected(size):
+    depth = size.bit_length() - 1
+    ways = [DROP_ORDERS[size], ("natural",) * (depth - 1), ("reversed",) * (depth - 1)]
+    counts = [sum(expected_rematches(size, names)[:-2]) for names in ways]
+    row = next(line for line in PAGE.read_text().splitlines() if line.startswith(f"| {size} |"))
+    told = [float(cell) for cell in row.strip("| ").split("|")[1:]]
+    assert told == pytest.approx(counts, abs=0.0051)
 
 
 @pytest.mark.parametrize(
