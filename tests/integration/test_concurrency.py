@@ -20,7 +20,7 @@ from tests.tournament_factories import (
     submit,
 )
 from tournament.competitions import services
-from tournament.competitions.errors import TournamentStateError
+from tournament.competitions.errors import EntryError, TournamentStateError
 from tournament.competitions.models import (
     UNFINISHED,
     AttemptEnding,
@@ -165,6 +165,22 @@ def test_only_one_of_eight_dispatches_within_half_a_second_runs():
     league(4)
     dues = at_once(lambda _: services.dispatch())
     assert sum(bool(due.blocks) for due in dues) == 1
+
+
+def test_of_eight_who_enter_at_once_just_those_for_whom_there_is_a_place_get_in():
+    bots = [make_bot(f"bot{number}") for number in range(PROCESSES)]
+    tournament = make_tournament(max_entrants=3)
+
+    def enter(number: int) -> str:
+        try:
+            services.enter(tournament=tournament, bots=[bots[number]], by=bots[number].owner)
+        except EntryError as error:
+            return str(error)
+        return "in"
+
+    found = Counter(at_once(enter))
+    assert found.pop("in") == tournament.entrants.count() == 3
+    assert all("full" in reason for reason in found)
 
 
 def test_whole_cup_is_played_by_eight_workers_that_all_get_every_message():

@@ -16,6 +16,7 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
 
 from engine.formats import FORMATS
 from engine.games import GAMES
@@ -27,8 +28,13 @@ from tournament.competitions.forms import (
     DisqualifyForm,
     EnterAnyForm,
     ForfeitForm,
+    OrderForm,
+    SealForm,
+    SeriesForm,
     TournamentForm,
+    initial_of,
     option_field_name,
+    spell_next_starts,
 )
 from tournament.competitions.models import (
     PLAYED,
@@ -44,6 +50,7 @@ from tournament.competitions.models import (
     PairingEntrant,
     Round,
     Ruling,
+    Seeding,
     Series,
     SeriesSlot,
     Stage,
@@ -54,6 +61,7 @@ from tournament.competitions.models import (
 from tournament.competitions.services.rulings import RULED_IN
 from tournament.leaderboards.models import PoolKind
 from tournament.players.admin import (
+    LONGEST_ID,
     Operation,
     OperationsAdmin,
     ReadOnlyAdmin,
@@ -99,6 +107,15 @@ def _dress(field: forms.Field) -> forms.Field:
 
 class TournamentAdminForm(TournamentForm):
     """A new tournament, dressed for the admin."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            _dress(field)
+
+
+class SeriesAdminForm(SeriesForm):
+    """A new series, dressed for the admin."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -264,10 +281,21 @@ class TournamentAdmin(OperationsAdmin):
         "cap",
         "rated",
         "records_public",
+        "results_at",
+        "max_entrants",
+        "max_bots_per_player",
+        "min_entrants",
+        "if_too_few",
+        "postpone_minutes",
+        "postpone_most",
+        "postponed_times",
+        "seeding",
+        "late_until_round",
         "rules_version",
         "commitment",
         "pub",
         "match_list",
+        "clone",
     )
     readonly_fields = fields
     operations = (
@@ -295,6 +323,20 @@ class TournamentAdmin(OperationsAdmin):
             ),
             allows=lambda row: row.state == TournamentState.OPEN and row.kind != PoolKind.PAIR,
             warning="Every reference bot that plays this game enters, so that nobody waits for opponents.",
+            takes_many=False,
+        ),
+        Operation(
+            name="order",
+            label="Order the entrants",
+            run=lambda row, _, values: services.order_entrants(
+                tournament=row, names=values["names"]
+            ),
+            allows=lambda row: (
+                row.seeding == Seeding.HAND
+                and row.state in {TournamentState.OPEN, TournamentState.CLOSED}
+            ),
+            form=OrderForm,
+            warning="Their seeds follow this order when it starts.",
             takes_many=False,
         ),
         Operation(
@@ -329,6 +371,24 @@ class TournamentAdmin(OperationsAdmin):
             warning="Matches that were stuck are tried again.",
         ),
         Operation(
+            name="seal",
+            label="Seal results",
+            run=lambda row, _, values: services.seal_results(tournament=row, until=values["until"]),
+            allows=lambda row: row.state not in ENDED or row.results_at is not None,
+            form=SealForm,
+            warning=(
+                "The results of all rounds that are published from now on are shown to organisers alone, "
+                "until then. What is public stays so."
+            ),
+        ),
+        Operation(
+            name="publish",
+            label="Publish results",
+            run=lambda row, _, __: services.publish_results(tournament=row),
+            allows=lambda row: row.results_at is not None,
+            warning="Sealed results are public and rated from now on.",
+        ),
+        Operation(
             name="cancel",
             label="Cancel",
             run=lambda row, _, values: services.cancel_tournament(
@@ -355,8 +415,8 @@ class TournamentAdmin(OperationsAdmin):
         )
 
     def form_arguments(self, operation: Operation, rows: Any) -> dict[str, Any]:
-        """Who can be entered."""
-        return {"tournament": rows[0]} if operation.form is EnterAnyForm else {}
+        """Who can be entered, or put in order."""
+        return {"tournament": rows[0]} if operation.form in {EnterAnyForm, OrderForm} else {}
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:  # noqa: ARG002 Django's signature
         """Who may make tournaments."""
@@ -389,7 +449,22 @@ class TournamentAdmin(OperationsAdmin):
                 "Matches",
                 {"fields": ("contest", "contest_size", "extra_boards", "time_control", "rated")},
             ),
-            ("Running it", {"fields": ("records_public", "weight", "cap")}),
+            (
+                "Entries",
+                {
+                    "fields": (
+                        "max_entrants",
+                        "max_bots_per_player",
+                        "min_entrants",
+                        "if_too_few",
+                        "postpone_minutes",
+                        "postpone_most",
+                        "seeding",
+                        "late_until_round",
+                    )
+                },
+            ),
+            ("Running it", {"fields": ("records_public", "results_at", "weight", "cap")}),
             *(
                 (
                     f"Rules of {game.title} (only if it is the game)",
@@ -429,6 +504,16 @@ class TournamentAdmin(OperationsAdmin):
         except InvalidTournamentError as error:  # its address was taken since the form was judged
             messages.error(request, str(error))
             return HttpResponseRedirect(request.path)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Of a clone all settings of its model, entries open from now on for as long as there."""
+        cloned = request.GET.get("clone", "")
+        is_id = cloned.isascii() and cloned.isdecimal() and len(cloned) <= LONGEST_ID
+        row = Tournament.objects.filter(pk=cloned).first() if is_id else None
+        if row is None:
+            return {}
+        now = read_clock().replace(second=0, microsecond=0)
+        return initial_of(services.plan_like(row, opens_at=now))
 
     def save_form(self, request: HttpRequest, form: Any, change: bool) -> Tournament:  # noqa: ARG002 Django's signature
         """The tournament, made by the service."""
@@ -484,6 +569,12 @@ class TournamentAdmin(OperationsAdmin):
         found = selectors.progress_of(row)
         stuck = f", {found.stuck} stuck" if found.stuck else ""
         return f"{found.finished} of {found.expected or found.matches} finished{stuck}"
+
+    @admin.display(description="Clone")
+    def clone(self, row: Tournament) -> str:
+        """A new one with all its settings."""
+        url = reverse("admin:competitions_tournament_add")
+        return format_html('<a href="{}?clone={}">a new one like this</a>', url, row.pk)
 
     @admin.display(description="Matches, entrants")
     def match_list(self, row: Tournament) -> str:
@@ -779,10 +870,17 @@ class SeriesAdmin(OperationsAdmin):
     list_display = ("name", "organiser", "rule", "time_zone", "is_active", "stopped_reason")
     list_filter = ("is_active",)
     search_fields = ("name", "slug")
-    fields = ("buttons", *list_display, "slug", "template")
+    fields = ("buttons", *list_display, "next_starts", "points_table", "slug", "template")
     readonly_fields = fields
-    inlines = (SlotInline,)
     operations = (
+        Operation(
+            name="stop",
+            label="Switch off",
+            run=lambda row, _, values: services.stop_series(series=row, reason=values["reason"]),
+            allows=lambda row: row.is_active,
+            form=ReasonForm,
+            warning="It makes no more tournaments. Those that it has made go on.",
+        ),
         Operation(
             name="restart",
             label="Switch on again",
@@ -791,6 +889,53 @@ class SeriesAdmin(OperationsAdmin):
             warning="Its rule and template are checked; the latest missed tournament is made up for.",
         ),
     )
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:  # noqa: ARG002 Django's signature
+        """Who may make series."""
+        return request.user.has_perm("competitions.add_series")
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        """For a new one the form that the service judges."""
+        if obj is None:
+            kwargs.update(form=SeriesAdminForm, fields=SeriesForm.Meta.fields)
+        return super().get_form(request, obj, change=change, **kwargs)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Everything, of one that is there."""
+        return () if obj is None else super().get_readonly_fields(request, obj)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """For a new one what to fill in."""
+        if obj is None:
+            return ("name", *SeriesForm.declared_fields)
+        return super().get_fields(request, obj)
+
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:  # noqa: ARG002 Django's signature
+        """The starts of one that is there."""
+        return () if obj is None else (SlotInline,)
+
+    def save_form(self, request: HttpRequest, form: Any, change: bool) -> Series:  # noqa: ARG002 Django's signature
+        """The series, made by the service."""
+        return services.create_series(organiser=player_of(request), now=read_clock(), **form.values)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Nothing is left to do: the service has stored it."""
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Nothing is left to do: the service has stored all of it."""
+
+    @admin.display(description="Next starts")
+    def next_starts(self, row: Series) -> str:
+        """The next five, by its own clocks and in UTC."""
+        return format_html_join(
+            mark_safe("<br>"), "{}", ((line,) for line in spell_next_starts(row))
+        )
+
+    def view_on_site(self, obj: Series) -> str:
+        """Its public page."""
+        return reverse("competitions:series", args=[obj.slug])
 
 
 def _enter(row: Tournament, bots: Iterable[Bot], by: Player) -> None:

@@ -12,9 +12,16 @@ from ninja.responses import Status
 
 from tournament.competitions import selectors
 from tournament.competitions.errors import EntryError, TournamentStateError
-from tournament.competitions.models import Match, Tournament, TournamentState
+from tournament.competitions.models import Match, Series, Tournament, TournamentState
 from tournament.competitions.selectors import tables
-from tournament.competitions.services import enter, leave, withdraw_entrant
+from tournament.competitions.services import (
+    enter,
+    enter_series,
+    leave,
+    leave_series,
+    starts_to_come,
+    withdraw_entrant,
+)
 from tournament.players.api import (
     PAGE_SIZE,
     ApiError,
@@ -67,6 +74,8 @@ class EntrantOut(Schema):
     state: str
     reason: str
     place: int | None
+    addendum: str = ""
+    """Of who entered late, the canonical JSON with the wheels and the first round; else empty."""
 
 
 class SideOut(Schema):
@@ -122,6 +131,21 @@ class AwaitedOut(Schema):
     state: str
 
 
+class EntryConditions(Schema):
+    """Who may enter; null: no limit. `late_round` is the first round that who enters now plays in."""
+
+    max_entrants: int | None
+    max_bots_per_player: int | None
+    min_entrants: int | None
+    if_too_few: str
+    postpone_minutes: int
+    postpone_most: int
+    postponed_times: int
+    seeding: str
+    late_until_round: int | None
+    late_round: int | None
+
+
 class RulingOut(Schema):
     """What an organiser decided about results; `superseded` are the matches that it took back."""
 
@@ -136,6 +160,8 @@ class RulingOut(Schema):
 
 class TournamentDetail(TournamentOut):
     """A tournament. `secret` is null until it has ended; then every deal can be computed again.
+
+    While `sealed_from` is a round, the results of that and later ones are sealed until `results_at`.
 
     `awaited` is what a closed tournament waits for before versions are frozen and `pub` is published.
     """
@@ -152,6 +178,9 @@ class TournamentDetail(TournamentOut):
     pairings: list[PairingOut]
     standings: list[StandingOut]
     rulings: list[RulingOut]
+    results_at: datetime | None
+    sealed_from: int | None
+    entry: EntryConditions
 
 
 BotName = Annotated[str, Field(max_length=60, pattern=r"^[^\x00]*$")]
@@ -272,6 +301,20 @@ def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa
             )
             for standing in page.standings
         ],
+        results_at=row.results_at,
+        sealed_from=page.sealed_from,
+        entry=EntryConditions(
+            max_entrants=row.max_entrants,
+            max_bots_per_player=row.max_bots_per_player,
+            min_entrants=row.min_entrants,
+            if_too_few=row.if_too_few,
+            postpone_minutes=row.postpone_minutes,
+            postpone_most=row.postpone_most,
+            postponed_times=row.postponed_times,
+            seeding=row.seeding,
+            late_until_round=row.late_until_round,
+            late_round=selectors.late_round(row),
+        ),
         rulings=[
             RulingOut(
                 subject=ruling.subject,
@@ -296,6 +339,7 @@ def _entrant_out(row: selectors.EntrantRow) -> EntrantOut:
         state=row.state,
         reason=row.reason,
         place=row.place,
+        addendum=row.addendum,
     )
 
 
@@ -333,7 +377,7 @@ def _find_tournament(slug: str) -> Tournament:
     auth=submitting,
 )
 def enter_tournament(request: HttpRequest, slug: str, entry: EntryIn) -> Status[EntrantOut]:
-    """Enter a bot of yours (or two as a pair) in a tournament that is open."""
+    """Enter a bot of yours (or two as a pair) in a tournament that is open, or takes late entries."""
     tournament = _find_tournament(slug)
     names = [entry.bot] if entry.partner is None else [entry.bot, entry.partner]
     player = token_of(request).player
@@ -349,11 +393,17 @@ def enter_tournament(request: HttpRequest, slug: str, entry: EntryIn) -> Status[
         EntrantOut(
             id=entrant.pk,
             name=entrant.name,
-            bots=[EntrantBotOut(bot=bot.name, version=None) for bot in bots],
-            seed=None,
+            bots=[
+                EntrantBotOut(
+                    bot=part.bot.name, version=part.version.version if part.version else None
+                )
+                for part in entrant.bots.select_related("bot", "version")
+            ],
+            seed=entrant.seed,
             state=entrant.state,
             reason="",
             place=None,
+            addendum=entrant.addendum,
         ),
     )
 
@@ -446,6 +496,110 @@ def get_match(request: HttpRequest, slug: str, key: str) -> MatchOut:
         record=request.build_absolute_uri(path) if page.record else None,
         finished_at=match.finished_at,
     )
+
+
+class SeasonResultOut(Schema):
+    """A place in a tournament and what it is worth."""
+
+    tournament: str
+    place: int
+    points: int
+
+
+class SeasonRowOut(Schema):
+    """A line of a season's table."""
+
+    place: int
+    entrant: str
+    points: int
+    results: list[SeasonResultOut]
+
+
+class SeriesOut(Schema):
+    """A series; `next` are its next starts, `table` adds up what places were worth."""
+
+    slug: str
+    name: str
+    is_active: bool
+    rule: dict[str, Any]
+    time_zone: str
+    next: list[datetime]
+    points_table: list[int]
+    tournaments: list[str]
+    entries: list[str]
+    table: list[SeasonRowOut]
+
+
+@router.get("/series/{slug:slug}", response={200: SeriesOut, 404: ErrorAnswer}, auth=None)
+def get_series(request: HttpRequest, slug: str) -> SeriesOut:  # noqa: ARG001 ninja's signature
+    """A series: its rule, its next starts, its tournaments (the last first) and its season's table."""
+    row = _find_series(slug)
+    page = selectors.season_page(row)
+    counting = [event.slug for event in reversed(page.events) if event.counts]
+    return SeriesOut(
+        slug=row.slug,
+        name=row.name,
+        is_active=row.is_active,
+        rule=row.rule,
+        time_zone=row.time_zone,
+        next=list(starts_to_come(row)),
+        points_table=row.points_table,
+        tournaments=[event.slug for event in page.events],
+        entries=list(page.entries),
+        table=[
+            SeasonRowOut(
+                place=line.place,
+                entrant=line.name,
+                points=line.points,
+                results=[
+                    SeasonResultOut(tournament=event, place=result[0], points=result[1])
+                    for event, result in zip(counting, line.results, strict=True)
+                    if result is not None
+                ],
+            )
+            for line in page.table
+        ],
+    )
+
+
+@router.post(
+    "/series/{slug:slug}/entries",
+    response={204: None, (401, 403, 404, 422): ErrorAnswer},
+    auth=submitting,
+)
+def enter_for_series(request: HttpRequest, slug: str, entry: EntryIn) -> Status[None]:
+    """Enter a bot of yours (or two as a pair) for all tournaments of a series that open from now on."""
+    names = [entry.bot] if entry.partner is None else [entry.bot, entry.partner]
+    bots = [_own_bot(request, name) for name in names]
+    enter_series(series=_find_series(slug), bots=bots, by=token_of(request).player)
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+@router.delete(
+    "/series/{slug:slug}/entries/{slug:bot}",
+    response={204: None, (401, 403, 404): ErrorAnswer},
+    auth=submitting,
+)
+def leave_for_series(request: HttpRequest, slug: str, bot: str) -> Status[None]:
+    """Take your bot out of a series; tournaments that have opened keep it."""
+    player = token_of(request).player
+    entries = selectors.series_entries_of(_find_series(slug), player)
+    entry = entries.filter(bots__bot__name__iexact=bot).first()
+    if entry is None:
+        raise ApiError(
+            HTTPStatus.NOT_FOUND,
+            "not_found",
+            f"you have no entry with {bot!r} in the series {slug}",
+        )
+    leave_series(entry=entry, by=player)
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+def _find_series(slug: str) -> Series:
+    row = Series.objects.filter(slug=slug).first()
+    if row is None:
+        raise ApiError(HTTPStatus.NOT_FOUND, "not_found", f"there is no series {slug!r}")
+    return row
 
 
 def _find_match(slug: str, key: str) -> selectors.MatchPage:

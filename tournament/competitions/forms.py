@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
+import zoneinfo
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
 from django.db import DataError
+from django.db.models import F
 
 from engine.formats import FORMATS, FormatOption
 from engine.games import GAMES
 from engine.games.base import Option
 from engine.sdk.timecontrol import TIME_CONTROLS
-from tournament.competitions.models import Entrant, Match, Pairing, PublishPolicy, Tournament
-from tournament.competitions.selectors import bots_to_enter
+from tournament.competitions.models import (
+    Entrant,
+    Match,
+    Pairing,
+    PublishPolicy,
+    Seeding,
+    Series,
+    SeriesEntry,
+    Shortage,
+    Tournament,
+)
+from tournament.competitions.selectors import bots_to_enter, series_entries_of
 from tournament.competitions.selectors.engine_values import stage_format
-from tournament.competitions.services import Plan, check_plan
+from tournament.competitions.services import Plan, check_plan, plan_like, starts_to_come
+from tournament.competitions.services.series import check_rule, check_series, next_slots
 from tournament.leaderboards.models import PoolKind
 from tournament.players.forms import ReasonForm
 from tournament.players.models import Bot, Player
@@ -38,13 +53,13 @@ class EnterForm(forms.Form):
         help_text="Sits opposite on the second seat of the side.",
     )
 
-    def __init__(self, *args: Any, tournament: Tournament, player: Player, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, kind: str, player: Player, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         own = Bot.objects.filter(owner=player).order_by("name")
         for field in self.fields.values():
             field.error_messages["invalid_choice"] = "that is not a bot of yours"
         self.fields["bot"].queryset = own  # type: ignore[attr-defined]
-        if tournament.kind == PoolKind.PAIR:
+        if kind == PoolKind.PAIR:
             self.fields["partner"].queryset = own  # type: ignore[attr-defined]
             self.fields["partner"].required = True
         else:
@@ -66,6 +81,17 @@ class EntrantForm(forms.Form):
         own = Entrant.objects.filter(tournament=tournament, bots__bot__owner=player).distinct()
         self.fields["entrant"].error_messages["invalid_choice"] = "that is not an entry of yours"
         self.fields["entrant"].queryset = own  # type: ignore[attr-defined]
+
+
+class SeriesEntryForm(forms.Form):
+    """One of the player's own entries for a series."""
+
+    entry = forms.ModelChoiceField(SeriesEntry.objects.none())
+
+    def __init__(self, *args: Any, series: Series, player: Player, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["entry"].error_messages["invalid_choice"] = "that is not an entry of yours"
+        self.fields["entry"].queryset = series_entries_of(series, player)  # type: ignore[attr-defined]
 
 
 class DisqualifyForm(ReasonForm):
@@ -138,6 +164,40 @@ class ForfeitForm(ReasonForm):
         ).order_by("pairings__index")
 
 
+class OrderForm(forms.Form):
+    """The entrants in the organiser's order."""
+
+    names = forms.CharField(
+        label="Entrants, the strongest first",
+        widget=forms.Textarea(attrs={"rows": 12}),
+        help_text="One name a line. Who is left out follows behind, by rating.",
+    )
+
+    def __init__(self, *args: Any, tournament: Tournament, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["names"].initial = "\n".join(
+            tournament.entrants.order_by(F("wanted_seed").asc(nulls_last=True), "name").values_list(
+                "name", flat=True
+            )
+        )
+
+    def clean_names(self) -> list[str]:
+        """The names in their order."""
+        lines = self.cleaned_data["names"].splitlines()
+        return [line.strip() for line in lines if line.strip()]
+
+
+class SealForm(forms.Form):
+    """Until when results are sealed."""
+
+    until = forms.SplitDateTimeField(
+        label="Sealed until (UTC)",
+        widget=forms.SplitDateTimeWidget(
+            date_attrs={"type": "date"}, time_attrs={"type": "time", "step": "1"}
+        ),
+    )
+
+
 class CorrectForm(ReasonForm):
     """Another result for a decided pairing, and why."""
 
@@ -172,6 +232,126 @@ class CorrectForm(ReasonForm):
         if not self.errors:
             self.cleaned_data["places"] = self.places
         return self.cleaned_data
+
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+class SeriesForm(forms.ModelForm):  # type: ignore[type-arg] # generic for mypy only
+    """A new series. The service judges it, and before it is made its next starts are shown."""
+
+    like = forms.ModelChoiceField(
+        Tournament.objects.all(),
+        label="Tournaments like",
+        help_text="Game, format, rules, limits and all else are taken from it; times are not.",
+    )
+    weekdays = forms.MultipleChoiceField(
+        required=False,
+        choices=[(str(number), name) for number, name in enumerate(WEEKDAYS)],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    at = forms.CharField(
+        required=False, max_length=5, help_text="When they start on these days, as 18:30."
+    )
+    cron = forms.CharField(
+        label="Or a rule like cron's",
+        required=False,
+        max_length=100,
+        help_text=(
+            "Minute, hour, day of the month, month, weekday: “30 18 1 * *” is 18:30 on the first of "
+            "each month. Instead of weekdays and time."
+        ),
+    )
+    time_zone = forms.CharField(
+        initial="UTC", max_length=64, help_text="In which these times are meant, as Europe/Paris."
+    )
+    open_minutes = forms.IntegerField(
+        initial=1440, min_value=1, help_text="For how many minutes entries are open."
+    )
+    pause_minutes = forms.IntegerField(
+        initial=5, min_value=0, help_text="Between the close of entries and the start."
+    )
+    points = forms.CharField(
+        label="Points for the season",
+        required=False,
+        max_length=400,
+        help_text="What the first place is worth, the second and so on: 25, 18, 15. Empty: no season.",
+    )
+    confirmed = forms.BooleanField(
+        label="The next starts are right",
+        required=False,
+        help_text="They are shown when you save without this.",
+    )
+
+    class Meta:
+        """Which fields come from the model."""
+
+        model = Series
+        fields = ("name",)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the service takes. For a form whose single fields are valid."""
+        data = self.cleaned_data
+        plan = plan_like(data["like"], opens_at=data["like"].opens_at)
+        template = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
+        for own in ("name", "opens_at", "closes_at", "starts_at", "slug", "results_at"):
+            del template[own]
+        rule: dict[str, object] = {
+            "open_minutes": data["open_minutes"],
+            "pause_minutes": data["pause_minutes"],
+        }
+        if data["weekdays"]:
+            rule["weekdays"] = [int(number) for number in data["weekdays"]]
+        rule.update({name: data[name].strip() for name in ("at", "cron") if data[name].strip()})
+        return {
+            "name": data["name"],
+            "rule": rule,
+            "template": template,
+            "time_zone": data["time_zone"].strip(),
+            "points_table": data["points"],
+        }
+
+    def clean_points(self) -> list[int]:
+        """The points as numbers."""
+        parts = [part.strip() for part in self.cleaned_data["points"].split(",") if part.strip()]
+        if not all(part.isascii() and part.isdecimal() and len(part) < 6 for part in parts):
+            raise forms.ValidationError("Give whole numbers between commas, as 25, 18, 15.")
+        return [int(part) for part in parts]
+
+    def clean(self) -> dict[str, Any]:
+        """The cleaned values, if the service would make this series and its starts have been seen."""
+        super().clean()
+        if self.errors:
+            return self.cleaned_data
+        values, now = self.values, read_clock()
+        for field, message in check_series(now=now, **values).items():
+            self.add_error(field if field in self.fields else None, message)
+        if not self.errors and not self.cleaned_data["confirmed"]:
+            rule, zone = check_rule(values["rule"]), values["time_zone"]
+            starts = next_slots(rule, zone, now + rule.lead)
+            self.add_error(
+                "confirmed",
+                ["The next starts would be these; tick this if they are right:"]
+                + [spell_slot(slot, zone) for slot in starts],
+            )
+        return self.cleaned_data
+
+    def _post_clean(self) -> None:
+        """Leave the model alone: the service makes the row and has judged already."""
+
+
+def spell_next_starts(series: Series) -> list[str]:
+    """The next five starts of a series; none if it is switched off or its rule is none any more."""
+    return [spell_slot(slot, series.time_zone) for slot in starts_to_come(series)]
+
+
+def spell_slot(slot: datetime, time_zone: str) -> str:
+    """A start as its series' clocks show it, and in UTC."""
+    local = slot.astimezone(zoneinfo.ZoneInfo(time_zone))
+    return (
+        f"{local:%a %d %b %Y, %H:%M} {local.tzname()} ({slot.astimezone(UTC):%Y-%m-%d %H:%M} UTC)"
+    )
 
 
 def option_field_name(owner: str, option: str) -> str:
@@ -215,6 +395,38 @@ def option_fields() -> dict[str, forms.Field]:
         option_field_name(owner, option.name): _option_field(option)
         for owner, options in owners
         for option in options
+    }
+
+
+def initial_of(plan: Plan) -> dict[str, Any]:
+    """What the form of a new tournament is filled in with, to make one of this plan."""
+    contest = dict(plan.contest or {})
+    given = {
+        name: getattr(plan, name)
+        for name in (field.name for field in dataclasses.fields(plan))
+        if name not in {"format_options", "ruleset", "contest"}
+    }
+    options = {
+        **_spell_options(plan.format, FORMATS[plan.format].options, plan.format_options or {}),
+        **_spell_options(plan.game, GAMES[plan.game].options, plan.ruleset or {}),
+    }
+    return {
+        **given,
+        **options,
+        "contest": contest.get("kind"),
+        "contest_size": contest.get("boards", contest.get("best_of")),
+        "extra_boards": contest.get("extra_boards"),
+    }
+
+
+def _spell_options(
+    owner: str, options: Sequence[Option | FormatOption], given: Mapping[str, object]
+) -> dict[str, str]:
+    """The options that are not as usual, as their fields show them."""
+    return {
+        option_field_name(owner, option.name): _spell(given[option.name])
+        for option in options
+        if option.name in given and _spell(given[option.name]) != _spell(option.default)
     }
 
 
@@ -271,6 +483,50 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
     )
     records_public = forms.ChoiceField(label="Records are public", choices=PublishPolicy.choices)
 
+    max_entrants = forms.IntegerField(
+        required=False, min_value=1, help_text="How many may enter. Empty: as many as like to."
+    )
+    max_bots_per_player = forms.IntegerField(
+        required=False,
+        min_value=1,
+        help_text="How many bots of one player may enter. Empty: as many as there is room for.",
+    )
+    min_entrants = forms.IntegerField(
+        required=False,
+        min_value=1,
+        help_text="How many must have entered when entries close. Empty: what the format needs.",
+    )
+    if_too_few = forms.ChoiceField(
+        label="If too few have entered",
+        required=False,
+        choices=Shortage.choices,
+        initial=Shortage.CANCEL,
+    )
+    postpone_minutes = forms.IntegerField(
+        required=False,
+        min_value=1,
+        help_text="By how much close and start move then. Empty: 1440, a day.",
+    )
+    postpone_most = forms.IntegerField(
+        required=False,
+        min_value=1,
+        help_text="How often they move before it is cancelled. Empty: once.",
+    )
+    seeding = forms.ChoiceField(
+        label="Seeds follow from", required=False, choices=Seeding.choices, initial=Seeding.RATING
+    )
+    late_until_round = forms.IntegerField(
+        label="Late entries until round",
+        required=False,
+        min_value=1,
+        help_text="The last round that a late entrant may begin with. Empty: none enter late.",
+    )
+    results_at = forms.SplitDateTimeField(
+        label="Results are sealed until",
+        required=False,
+        help_text="What is played before is shown to organisers alone. Empty: nothing is sealed.",
+    )
+
     class Meta:
         """Which fields come from the model."""
 
@@ -312,6 +568,15 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
             cap=data["cap"],
             rated=data["rated"],
             records_public=data["records_public"],
+            max_entrants=data["max_entrants"],
+            max_bots_per_player=data["max_bots_per_player"],
+            min_entrants=data["min_entrants"],
+            if_too_few=data["if_too_few"] or Shortage.CANCEL,
+            postpone_minutes=data["postpone_minutes"] or 1440,
+            postpone_most=data["postpone_most"] or 1,
+            seeding=data["seeding"] or Seeding.RATING,
+            late_until_round=data["late_until_round"],
+            results_at=data["results_at"],
         )
 
     def _options(self, owner: str) -> dict[str, object]:

@@ -9,6 +9,11 @@ from tournament.competitions import views
 app_name = "competitions"
 urlpatterns = [
     path("tournaments/", views.tournament_list, name="list"),
+    path("account/notices/put-away/", views.put_away, name="put-away"),
+    path("series/", views.series_list, name="series-list"),
+    path("series/<slug:slug>/", views.series, name="series"),
+    path("series/<slug:slug>/enter/", views.enter_for_series, name="enter-series"),
+    path("series/<slug:slug>/leave/", views.leave_for_series, name="leave-series"),
     path("tournaments/<slug:slug>/", views.tournament, name="tournament"),
     path("tournaments/<slug:slug>/enter/", views.enter, name="enter"),
     path("tournaments/<slug:slug>/leave/", views.leave, name="leave"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -24,13 +25,22 @@ from engine.record import BoardsContest
 from engine.referee import SeatLog
 from engine.standings import StandingRow, TieBreak
 from tournament.competitions import selectors
-from tournament.competitions.forms import EnterForm, EntrantForm
+from tournament.competitions.forms import (
+    WEEKDAYS,
+    EnterForm,
+    EntrantForm,
+    SeriesEntryForm,
+    spell_next_starts,
+)
 from tournament.competitions.models import (
     EntrantBot,
     EntrantState,
     Match,
     MatchState,
     PublishPolicy,
+    Seeding,
+    Series,
+    Shortage,
     Stage,
     Tournament,
     TournamentState,
@@ -38,8 +48,13 @@ from tournament.competitions.models import (
 from tournament.competitions.selectors import tables
 from tournament.competitions.selectors.engine_values import stage_contest, stage_time_control
 from tournament.competitions.services import enter as enter_tournament
+from tournament.competitions.services import (
+    enter_series,
+    leave_series,
+    put_away_notices,
+    withdraw_entrant,
+)
 from tournament.competitions.services import leave as leave_tournament
-from tournament.competitions.services import withdraw_entrant
 from tournament.leaderboards.models import PoolKind
 from tournament.players.models import Bot, Player
 from tournament.players.views import player_of
@@ -160,8 +175,9 @@ def _is_staff(request: HttpRequest) -> bool:
 @require_GET
 def tournament(request: HttpRequest, slug: str) -> HttpResponse:
     """A tournament: schedule, entrants, bracket or table, matches, commitment and secret."""
-    row = find_tournament(slug, for_staff=_is_staff(request))
-    page = selectors.tournament_page(row.slug)
+    for_staff = _is_staff(request)
+    row = find_tournament(slug, for_staff=for_staff)
+    page = selectors.tournament_page(row.slug, for_staff=for_staff)
     player = request.user if isinstance(request.user, Player) else None
     context = {
         "section": "tournaments",
@@ -170,6 +186,12 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
         "game": game_title(page.tournament.game, page.tournament.kind),
         "is_sealed": bool(row.pub),
         "is_open": row.state == TournamentState.OPEN,
+        "late_round": selectors.late_round(page.tournament),
+        "is_organiser": for_staff,
+        "may_clone": request.user.has_perm("competitions.add_tournament"),
+        "series": Series.objects.filter(slots__tournament=row.pk).first(),
+        "entry_conditions": entry_conditions(page.tournament, len(page.entrants)),
+        "notices": _notices(page.tournament, player),
         "is_ended": row.state in ENDED,
         "records_at_end": row.records_public == PublishPolicy.AT_END,
         "entrants": _entrants(page),
@@ -179,7 +201,7 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
         "bracket": tables.bracket_of(page),
         "standings": _standings(page),
         "cross": tables.cross_table_of(page) if len(page.entrants) <= CROSS_TABLE_MAX else (),
-        "rounds": _rounds(page, request.GET.get("round", "")),
+        "rounds": _rounds(page, request.GET.get("round", ""), is_staff=for_staff),
         "conditions": _conditions(page.stage),
         "ruleset": [(name, _spell(value)) for name, value in page.stage.ruleset.items()],
     }
@@ -198,6 +220,53 @@ def _entrants(page: selectors.TournamentPage) -> list[dict[str, Any]]:
     ]
 
 
+def _notices(row: Tournament, player: Player | None) -> list[Any]:
+    """What the viewer has been told about this tournament and has not put away."""
+    return [] if player is None else list(selectors.notices_of(player).filter(tournament=row))
+
+
+def entry_conditions(row: Tournament, entrants: int) -> list[tuple[str, str]]:
+    """Who may enter, and what becomes of too few, in words."""
+    lines = []
+    if row.max_entrants is not None:
+        lines.append(("Places", f"{entrants} of {row.max_entrants} taken"))
+    if row.max_bots_per_player is not None:
+        lines.append(("Bots of a player", f"at most {row.max_bots_per_player}"))
+    if row.min_entrants is not None:
+        lines.append(("Entrants needed", f"{row.min_entrants}, else {_spell_shortage(row)}"))
+    if row.seeding != Seeding.RATING:
+        lines.append(("Seeds follow from", row.get_seeding_display()))
+    if row.late_until_round is not None:
+        lines.append(("Late entries", f"until round {row.late_until_round} is published"))
+    return lines
+
+
+def _spell_shortage(row: Tournament) -> str:
+    if row.if_too_few == Shortage.CANCEL:
+        return "it is cancelled"
+    step = timedelta(minutes=row.postpone_minutes)
+    left = row.postpone_most - row.postponed_times
+    if left < 1:
+        return f"it is cancelled: it has been postponed {row.postponed_times} times"
+    return f"it is postponed by {_spell_duration(step)}, at most {left} more times, then cancelled"
+
+
+def _spell_duration(duration: timedelta) -> str:
+    """A duration of whole minutes in words."""
+    hours, minutes = divmod(int(duration.total_seconds()) // 60, 60)
+    days, hours = divmod(hours, 24)
+    parts = ((days, "day"), (hours, "hour"), (minutes, "minute"))
+    return " ".join(f"{count} {unit}{'s' if count > 1 else ''}" for count, unit in parts if count)
+
+
+@login_required
+@require_POST
+def put_away(request: HttpRequest) -> HttpResponse:
+    """Show the player's notices no more."""
+    put_away_notices(player=player_of(request))
+    return redirect("my-bots" if request.POST.get("back") == "my-bots" else "home")
+
+
 def _own_entrants(row: Tournament, player: Player | None) -> list[Any]:
     """The viewer's entrants that could still be withdrawn."""
     if player is None or row.state not in OUT_OF_ENTRIES:
@@ -208,9 +277,10 @@ def _own_entrants(row: Tournament, player: Player | None) -> list[Any]:
 def entry_rows(player: Player, *, tournament: Tournament) -> list[EntryRow]:
     """The player's bots beside a tournament that is open, the entered ones first; empty for any other.
 
-    Of a tournament of pairs only the entered ones.
+    Of a tournament of pairs only the entered ones; of one that takes late entries only the others.
     """
-    if tournament.state != TournamentState.OPEN:
+    is_late = selectors.late_round(tournament) is not None
+    if tournament.state != TournamentState.OPEN and not is_late:
         return []
     entered = dict(
         EntrantBot.objects.filter(tournament=tournament, bot__owner=player).values_list(
@@ -220,7 +290,11 @@ def entry_rows(player: Player, *, tournament: Tournament) -> list[EntryRow]:
     bots = list(Bot.objects.filter(owner=player).order_by("name"))
     if tournament.kind == PoolKind.PAIR:
         bots = [bot for bot in bots if bot.pk in entered]
-    versions = selectors.versions_that_would_play(tournament, [bot.pk for bot in bots])
+    if is_late:
+        bots = [bot for bot in bots if bot.pk not in entered]
+    versions = selectors.versions_that_would_play(
+        tournament, [bot.pk for bot in bots], late=is_late
+    )
     rows = [
         EntryRow(
             tournament=tournament,
@@ -234,9 +308,10 @@ def entry_rows(player: Player, *, tournament: Tournament) -> list[EntryRow]:
 
 
 def _pair_form(row: Tournament, player: Player | None) -> EnterForm | None:
-    if player is None or row.kind != PoolKind.PAIR or row.state != TournamentState.OPEN:
+    is_open = row.state == TournamentState.OPEN or selectors.late_round(row) is not None
+    if player is None or row.kind != PoolKind.PAIR or not is_open:
         return None
-    return EnterForm(tournament=row, player=player)
+    return EnterForm(kind=row.kind, player=player)
 
 
 _SHOWN_ANYHOW = frozenset({TieBreak.SCORE, TieBreak.WINS, TieBreak.POINTS_DIFFERENCE, TieBreak.LOT})
@@ -272,7 +347,7 @@ def _tie_break_values(row: StandingRow, columns: Sequence[str]) -> list[Any]:
     return [values.get(column) for column in columns]  # type: ignore[call-overload]
 
 
-def _rounds(page: selectors.TournamentPage, asked: str) -> dict[str, Any] | None:
+def _rounds(page: selectors.TournamentPage, asked: str, *, is_staff: bool) -> dict[str, Any] | None:
     """The published rounds by name, and the pairings of the one asked for, else of the first that is not complete."""
     if not page.rounds:
         return None
@@ -282,13 +357,13 @@ def _rounds(page: selectors.TournamentPage, asked: str) -> dict[str, Any] | None
     return {
         "names": [(each.index, _round_title(page, each), each is shown) for each in page.rounds],
         "title": _round_title(page, shown),
-        "state": shown.state_label,
+        "state": f"{shown.state_label}{', sealed' if shown.is_sealed and is_staff else ''}",
         "rows": [match_row(page.tournament.slug, row) for row in shown.pairings],
     }
 
 
 def _round_title(page: selectors.TournamentPage, each: selectors.RoundRow) -> str:
-    if not page.knocks_out:
+    if not tables.is_one_bracket(page):
         return f"Round {each.index}"
     matches = sum(row.key != THIRD_PLACE_KEY for row in each.pairings)
     return tables.round_title(matches, each.index)
@@ -355,7 +430,7 @@ def _spell_plainly(value: object) -> str:
 def enter(request: HttpRequest, slug: str) -> HttpResponse:
     """Enter a bot of one's own, or two as a pair."""
     player, row = player_of(request), find_tournament(slug)
-    form = EnterForm(request.POST, tournament=row, player=player)
+    form = EnterForm(request.POST, kind=row.kind, player=player)
     if not form.is_valid():
         messages.error(request, _first_error(form))
         return _back(request, slug)
@@ -390,7 +465,87 @@ def leave(request: HttpRequest, slug: str) -> HttpResponse:
     return _back(request, slug)
 
 
-def _first_error(form: EnterForm | EntrantForm) -> str:
+@require_GET
+def series_list(request: HttpRequest) -> HttpResponse:
+    """All series."""
+    context = {
+        "section": "tournaments",
+        "series": [
+            {"row": row, "rule": spell_rule(row), "events": getattr(row, "event_count", 0)}
+            for row in selectors.all_series()
+        ],
+    }
+    return render(request, "competitions/series_list.html", context)
+
+
+@require_GET
+def series(request: HttpRequest, slug: str) -> HttpResponse:
+    """A series: its rule, next starts, season table, tournaments; who enters for all of it."""
+    row = get_object_or_404(Series.objects.select_related("organiser"), slug=slug)
+    player = request.user if isinstance(request.user, Player) else None
+    page = selectors.season_page(row)
+    kind = str(row.template.get("kind", ""))
+    counting = [event for event in reversed(page.events) if event.counts]
+    context = {
+        "section": "tournaments",
+        "series": row,
+        "page": page,
+        "game": game_title(str(row.template.get("game", "")), kind),
+        "format": _format_title(str(row.template.get("format", ""))),
+        "rule": spell_rule(row),
+        "next_starts": spell_next_starts(row),
+        "counting": counting,
+        "points_table": ", ".join(map(str, row.points_table)),
+        "own": list(selectors.series_entries_of(row, player)) if player else [],
+        "form": EnterForm(kind=kind, player=player) if player and row.is_active else None,
+    }
+    return render(request, "competitions/series.html", context)
+
+
+def spell_rule(row: Series) -> str:
+    """When a series starts its tournaments, in words."""
+    cron, at = row.rule.get("cron"), row.rule.get("at", "")
+    if cron:
+        return f"by the rule {cron} (minute, hour, day, month, weekday), {row.time_zone}"
+    days = [WEEKDAYS[day] for day in row.rule.get("weekdays", ()) if day in range(7)]
+    every = "every day" if len(days) == len(WEEKDAYS) else f"every {' and '.join(days)}"
+    return f"{every} at {at}, {row.time_zone}"
+
+
+@login_required
+@require_POST
+def enter_for_series(request: HttpRequest, slug: str) -> HttpResponse:
+    """Enter a bot of one's own, or two as a pair, for all tournaments of a series to come."""
+    player, row = player_of(request), get_object_or_404(Series, slug=slug)
+    form = EnterForm(request.POST, kind=str(row.template.get("kind", "")), player=player)
+    if not form.is_valid():
+        messages.error(request, _first_error(form))
+        return redirect("competitions:series", slug)
+    try:
+        entry = enter_series(series=row, bots=form.bots, by=player)
+    except UsageError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"{entry.name} is entered for {row.name}.")
+    return redirect("competitions:series", slug)
+
+
+@login_required
+@require_POST
+def leave_for_series(request: HttpRequest, slug: str) -> HttpResponse:
+    """Take an entry for a series back; tournaments that have opened keep it."""
+    player, row = player_of(request), get_object_or_404(Series, slug=slug)
+    form = SeriesEntryForm(request.POST, series=row, player=player)
+    if not form.is_valid():
+        messages.error(request, _first_error(form))
+        return redirect("competitions:series", slug)
+    entry = form.cleaned_data["entry"]
+    leave_series(entry=entry, by=player)
+    messages.success(request, f"{entry.name} is entered for {row.name} no more.")
+    return redirect("competitions:series", slug)
+
+
+def _first_error(form: forms.Form) -> str:
     field, errors = next(iter(form.errors.items()))
     return f"{field}: {errors[0]}"
 
@@ -428,7 +583,7 @@ def match(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         "sides": _match_sides(page),
         "outcome": tables.pairing_outcome(page.pairing),
         "faults": tuple(tables.fault_words(page.record)) if page.record else (),
-        "has_keys": page.tournament.state == TournamentState.FINISHED,
+        "has_keys": selectors.revealed_secret(page.tournament) is not None,
         "why_no_record": _why_no_record(page),
         "page": shown,
         "boards": [

@@ -97,7 +97,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
 def tournament_line(tournament: Tournament, records: Path | None) -> TournamentLine:
     """A tournament's results; the records of its matches are written into the folder `records`, if given."""
-    page = tournament_page(tournament.slug)
+    page = tournament_page(tournament.slug, for_staff=True)
     names = {row.pk: row.name for row in page.entrants}
     return TournamentLine(
         slug=page.tournament.slug,
@@ -196,7 +196,7 @@ def results_text(results: Results) -> str:
     """The results for people: brackets, standings, leaderboards."""
     blocks = []
     for line in results.tournaments:
-        page = tournament_page(line.slug)
+        page = tournament_page(line.slug, for_staff=True)
         blocks.append(f"{line.name} ({line.game}, {page.format_title.lower()})")
         if page.knocks_out:
             blocks.append(bracket_text(page))

@@ -26,7 +26,7 @@ ORGANISERS_MAY: dict[str, dict[str, tuple[str, ...]]] = {
             "ruling",
             "supersededmatch",
         ),
-        "add": ("tournament",),
+        "add": ("tournament", "series"),
         "change": ("tournament", "entrant", "pairing", "match", "series"),
     },
     "players": {

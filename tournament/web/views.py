@@ -25,7 +25,7 @@ from tournament.competitions.views import (
 from tournament.leaderboards import selectors as leaderboards
 from tournament.players import selectors as players
 from tournament.players.forms import UploadForm
-from tournament.players.models import Bot
+from tournament.players.models import Bot, Player
 from tournament.players.views import player_of
 from tournament.store.clock import read_clock
 from tournament.web.charts import draw_history
@@ -44,6 +44,9 @@ def home(request: HttpRequest) -> HttpResponse:
         "recent": tournament_rows(ended_tournaments()[:RECENT]),
         "boards": boards,
         "is_rated": any(board.rows for board in boards),
+        "notices": (
+            competitions.notices_of(request.user) if isinstance(request.user, Player) else ()
+        ),
     }
     return render(request, "web/home.html", context)
 
@@ -133,10 +136,12 @@ def _entries(row: Bot, *, only_public: bool) -> list[dict[str, Any]]:
     )
     if not only_public:
         parts = parts.exclude(tournament__state=TournamentState.OPEN)
+    sealed = set(competitions.tournaments_with_seals().values_list("pk", flat=True))
     return [
         {
             "tournament": part.tournament,
             "entrant": part.entrant,
+            "place": None if part.tournament_id in sealed else part.entrant.place,
             "version": part.version.version if part.version else "",
         }
         for part in parts
@@ -155,6 +160,7 @@ def my_bots(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "account",
         "form": UploadForm(),
+        "notices": competitions.notices_of(player),
         "open_tournaments": open_ones,
         "bots": [
             {

@@ -222,14 +222,18 @@ def match_spec(match: Match) -> MatchSpec:
     """
     tournament = match.tournament
     stage = match.pairing.round.stage
+    entrants = [part.entrant_id for part in match.pairing.entrants.all()]
     refs = _sealed_entrants(tournament.pk, tournament.commitment)
+    if not refs.keys() >= set(entrants):  # somebody has entered late
+        _sealed_entrants.cache_clear()
+        refs = _sealed_entrants(tournament.pk, tournament.commitment)
     return MatchSpec(
         game=tournament.game,
         ruleset=stage_ruleset(stage),
         match_key=match.pairing.key,
         contest=stage_contest(stage),
         time_control=stage_time_control(stage),
-        entrants=tuple(refs[part.entrant_id] for part in match.pairing.entrants.all()),
+        entrants=tuple(refs[entrant] for entrant in entrants),
         deals=DealSource(
             prk=tournament_key(tournament), tournament_id=tournament.slug, reveal=False
         ),
@@ -238,7 +242,7 @@ def match_spec(match: Match) -> MatchSpec:
 
 @lru_cache(maxsize=64)
 def _sealed_entrants(pk: int, commitment: str) -> dict[int, EntrantRef]:
-    """The seeded entrants as records name them, by id; kept, since they are frozen by the start."""
+    """The seeded entrants as records name them, by id; kept, since each is frozen when it has its seed."""
     entrants = Entrant.objects.filter(
         tournament=pk, tournament__commitment=commitment, seed__isnull=False
     ).prefetch_related("bots__bot", "bots__version")

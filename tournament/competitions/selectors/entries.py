@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from engine.ratings import RatingChange
 from tournament.competitions.models import (
@@ -12,12 +12,18 @@ from tournament.competitions.models import (
     Entrant,
     EntrantBot,
     EntrantState,
+    Notice,
     Pairing,
     Stage,
     Tournament,
+    TournamentState,
     spell_rating_key,
 )
-from tournament.competitions.selectors.engine_values import seats_at_table, stage_format
+from tournament.competitions.selectors.engine_values import (
+    seats_at_table,
+    stage_format,
+    stage_options,
+)
 from tournament.leaderboards.selectors import counting_results, preview_void
 from tournament.players.models import UNDECIDED, Bot, BotVersion, Player, VersionGame, VersionState
 from tournament.players.selectors import fits
@@ -51,22 +57,23 @@ def bots_to_enter(tournament: Tournament) -> QuerySet[Bot]:
 
 
 def versions_that_would_play(
-    tournament: Tournament, bots: Collection[int] | None = None
+    tournament: Tournament, bots: Collection[int] | None = None, *, late: bool = False
 ) -> dict[int, BotVersion]:
     """By bot the version with which it is frozen at the close, as things stand now.
 
     It is the newest one uploaded before the close that was accepted for the game, its ruleset and the
     sizes of its tables. Left out is who has none, and who is paused. `bots` (ids) are by default those
-    that have entered. The number of queries does not depend on how many they are.
+    that have entered; who enters `late` plays with the newest of all. The number of queries does not depend on how many they are.
     """
     entered = EntrantBot.objects.filter(tournament=tournament).values("bot")
     accepted = VersionGame.objects.filter(
         game=tournament.game,
         version__state=VersionState.ACCEPTED,
-        version__uploaded_at__lt=tournament.closes_at,
         version__bot__in=entered if bots is None else bots,
         version__bot__paused_reason="",
     )
+    if not late:
+        accepted = accepted.filter(version__uploaded_at__lt=tournament.closes_at)
     stages = tuple(tournament.stages.all())
     chosen: dict[int, BotVersion] = {}
     for row in accepted.select_related("version__bot").order_by("-version"):
@@ -98,6 +105,26 @@ def versions_awaited(tournament: Tournament) -> tuple[BotVersion, ...]:
     )
 
 
+def late_round(tournament: Tournament) -> int | None:
+    """The first round that who enters now could play in; None if nobody enters a running tournament."""
+    if tournament.state != TournamentState.RUNNING or tournament.late_until_round is None:
+        return None
+    stage = tournament.stages.first()
+    if stage is None or not stage_format(stage).takes_late_entries:
+        return None
+    last = stage.rounds.aggregate(last=Max("index"))["last"] or 0
+    return last + 1 if last < tournament.late_until_round else None
+
+
+def notices_of(player: Player) -> QuerySet[Notice]:
+    """What the site has told a player and the player has not put away, the newest first."""
+    return (
+        Notice.objects.filter(player=player, seen_at=None)
+        .select_related("tournament")
+        .order_by("-pk")
+    )
+
+
 def played_pairings(entrant: Entrant) -> QuerySet[Pairing]:
     """The pairings of an entrant whose match was played and counts."""
     return Pairing.objects.filter(entrants__entrant=entrant, decided_by__in=PLAYED).order_by("pk")
@@ -121,5 +148,5 @@ def preview_cancellation(tournament: Tournament) -> tuple[RatingChange, ...]:
 def _fits_stage(options: dict[str, list[object]], tournament: Tournament, stage: Stage) -> bool:
     return all(
         fits(options, seats_at_table(tournament.game, size), stage.ruleset)
-        for size in stage_format(stage).pairing_sizes
+        for size in stage_format(stage).sizes(stage_options(stage))
     )

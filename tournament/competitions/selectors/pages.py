@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import msgspec
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from engine.record import MatchRecord, decode_record, with_keys
@@ -24,6 +24,7 @@ from tournament.competitions.models import (
     PublishPolicy,
     Round,
     RoundState,
+    RulingKind,
     Stage,
     Tournament,
     TournamentSecret,
@@ -57,6 +58,8 @@ class EntrantRow:
     state_label: str
     reason: str
     place: int | None
+    addendum: str
+    """Of who entered late, the canonical JSON that says when and with which wheels; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,8 @@ class RoundRow:
     state: str
     state_label: str
     pairings: tuple[PairingRow, ...]
+    is_sealed: bool = False
+    """Whether its results are for organisers alone."""
 
     @property
     def is_complete(self) -> bool:
@@ -165,6 +170,8 @@ class TournamentPage:
     """What has to be decided before a closed tournament can be sealed."""
     rulings: tuple[RulingRow, ...]
     """In the order in which they were made."""
+    sealed_from: int | None
+    """The first round whose results are sealed; None: all are public."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +196,8 @@ class MatchPage:
     attempts: tuple[AttemptRow, ...]
     record: MatchRecord | None
     """None until it is finished and public, and for an organiser's forfeit."""
+    is_sealed: bool
+    """Whether it is shown to organisers alone."""
 
 
 def tournaments(*, game: str = "", state: str = "") -> QuerySet[Tournament]:
@@ -216,30 +225,56 @@ def public_tournaments() -> QuerySet[Tournament]:
     )
 
 
-def tournament_page(slug: str) -> TournamentPage:
-    """The page of the tournament `slug`. Raises Tournament.DoesNotExist."""
-    tournament = with_progress(Tournament.objects.select_related("organiser")).get(slug=slug)
+def tournament_page(slug: str, *, for_staff: bool = False) -> TournamentPage:
+    """The page of the tournament `slug`. Raises Tournament.DoesNotExist.
+
+    Of sealed results it holds nothing unless it is `for_staff`: rounds end with the first sealed one,
+    whose pairings have no results, and the table, the counts and the rulings know only what is before.
+    """
+    tournaments = Tournament.objects.select_related("organiser")
+    tournament = with_progress(tournaments, only_public=not for_staff).get(slug=slug)
     (stage,) = tournament.stages.all()
     fmt = stage_format(stage)
-    has_started = stage.rounds.exists()
+    sealed_from = _first_sealed(stage)
+    hidden_from = None if for_staff else sealed_from
+    has_results = stage.rounds.exists() and hidden_from != 1
+    view = stage_view(stage) if has_results else None
+    if view is not None and hidden_from is not None:
+        view = msgspec.structs.replace(
+            view, rounds=tuple(each for each in view.rounds if each.index < hidden_from)
+        )
     return TournamentPage(
         tournament=tournament,
         stage=stage,
         format_title=fmt.title,
         knocks_out=fmt.knocks_out,
-        entrants=tuple(_entrant_row(entrant) for entrant in _entrants(tournament)),
-        rounds=_rounds(stage),
-        standings=fmt.standings(stage_view(stage)) if has_started else (),
+        entrants=tuple(
+            _entrant_row(entrant, knows_place=hidden_from is None)
+            for entrant in _entrants(tournament, knows_place=hidden_from is None)
+        ),
+        rounds=_rounds(stage, hidden_from),
+        standings=fmt.standings(view) if view is not None else (),
         progress=progress_of(tournament),
         secret=revealed_secret(tournament),
+        sealed_from=sealed_from,
         would_play=_would_play(tournament),
         awaited=_awaited(tournament),
-        rulings=_rulings(tournament),
+        rulings=_rulings(tournament, hidden_from),
     )
 
 
-def _rulings(tournament: Tournament) -> tuple[RulingRow, ...]:
+def _first_sealed(stage: Stage) -> int | None:
+    """The index of the first round whose results are sealed; None if none is."""
+    sealed = stage.rounds.filter(published_at__isnull=True).order_by("index")
+    return sealed.values_list("index", flat=True).first()
+
+
+def _rulings(tournament: Tournament, hidden_from: int | None) -> tuple[RulingRow, ...]:
     rows = tournament.rulings.prefetch_related("superseded").order_by("pk")
+    if hidden_from is not None:
+        rows = rows.filter(
+            Q(round__index__lt=hidden_from) | Q(round=None, kind=RulingKind.DISQUALIFIED)
+        )
     return tuple(
         RulingRow(
             subject=row.subject,
@@ -249,7 +284,11 @@ def _rulings(tournament: Tournament) -> tuple[RulingRow, ...]:
             before=row.before,
             after=row.after,
             at=row.at,
-            superseded=tuple(match.key for match in row.superseded.all()),
+            superseded=tuple(
+                match.key
+                for match in row.superseded.all()
+                if hidden_from is None or match.round_index < hidden_from
+            ),
         )
         for row in rows
     )
@@ -276,9 +315,14 @@ def _awaited(tournament: Tournament) -> tuple[AwaitedVersion, ...]:
     )
 
 
-def with_progress(rows: QuerySet[Tournament]) -> QuerySet[Tournament]:
-    """The tournaments with what `progress_of` asks, in two queries for any number of them."""
+def with_progress(rows: QuerySet[Tournament], *, only_public: bool = False) -> QuerySet[Tournament]:
+    """The tournaments with what `progress_of` asks, in two queries for any number of them.
+
+    With `only_public` the matches of sealed rounds are not counted.
+    """
     here = Match.objects.filter(tournament=OuterRef("pk"))
+    if only_public:
+        here = here.filter(pairing__round__published_at__isnull=False)
     return rows.prefetch_related("stages").annotate(
         match_count=_count(here),
         finished_count=_count(here.filter(state=MatchState.FINISHED)),
@@ -310,10 +354,25 @@ def progress_of(tournament: Any) -> TournamentProgress:
 
 
 def revealed_secret(tournament: Tournament) -> str | None:
-    """The secret in hex once the tournament is finished; None before, and if it was cancelled."""
-    if tournament.state != TournamentState.FINISHED:
+    """The secret in hex once the tournament is finished; None before, and if it was cancelled.
+
+    While results are sealed it is not told either: with it, and bots that are known, they could be
+    played again.
+    """
+    if tournament.state != TournamentState.FINISHED or has_sealed_results(tournament):
         return None
     return bytes(TournamentSecret.objects.get(tournament=tournament).secret).hex()
+
+
+def has_sealed_results(tournament: Tournament) -> bool:
+    """Whether results of it are for organisers alone until its `results_at`."""
+    return Round.objects.filter(stage__tournament=tournament, published_at__isnull=True).exists()
+
+
+def tournaments_with_seals() -> QuerySet[Tournament]:
+    """The tournaments of which results are sealed."""
+    sealed = Round.objects.filter(published_at__isnull=True)
+    return Tournament.objects.filter(pk__in=sealed.values("stage__tournament"))
 
 
 def records_are_public(tournament: Tournament) -> bool:
@@ -325,12 +384,15 @@ def records_are_public(tournament: Tournament) -> bool:
 
 
 def match_page(slug: str, key: str, *, for_staff: bool = False) -> MatchPage:
-    """The page of a match. Raises Match.DoesNotExist."""
+    """The page of a match. Raises Match.DoesNotExist, too for a sealed one unless it is `for_staff`."""
     match = (
         Match.objects.select_related("tournament", "pairing__round")
         .prefetch_related("pairing__entrants__entrant", "tries")
         .get(tournament__slug=slug, pairing__key=key)
     )
+    is_sealed = _is_sealed(match)
+    if is_sealed and not for_staff:
+        raise Match.DoesNotExist
     is_public = for_staff or records_are_public(match.tournament)
     return MatchPage(
         match=match,
@@ -348,7 +410,16 @@ def match_page(slug: str, key: str, *, for_staff: bool = False) -> MatchPage:
             for number, attempt in enumerate(match.tries.all(), 1)
         ),
         record=match_record(match) if is_public else None,
+        is_sealed=is_sealed,
     )
+
+
+def _is_sealed(match: Match) -> bool:
+    """Whether its round, or one before it, is sealed: then even who plays it would tell something."""
+    published = match.pairing.round
+    return Round.objects.filter(
+        stage=published.stage_id, index__lte=published.index, published_at__isnull=True
+    ).exists()
 
 
 def match_record(match: Match) -> MatchRecord | None:
@@ -359,7 +430,7 @@ def match_record(match: Match) -> MatchRecord | None:
     if not match.record_sha256:
         return None
     record = decode_record(read_blob(match.record_sha256))
-    if match.tournament.state == TournamentState.FINISHED:
+    if revealed_secret(match.tournament):
         return with_keys(record, tournament_key(match.tournament), match.tournament.slug)
     return record
 
@@ -378,9 +449,17 @@ def match_logs(match: Match, viewer: Player) -> tuple[SeatLog, ...]:
 
 
 def matches_of_bot(bot: Bot) -> QuerySet[Match]:
-    """The matches of a bot, the newest first, with tournament, pairing and entrants loaded."""
+    """The matches of a bot, the newest first, with tournament, pairing and entrants loaded.
+
+    Those of sealed rounds, and of rounds after them, are left out.
+    """
+    sealed_before = Round.objects.filter(
+        stage=OuterRef("pairing__round__stage"),
+        index__lte=OuterRef("pairing__round__index"),
+        published_at__isnull=True,
+    )
     return (
-        Match.objects.filter(pairing__entrants__entrant__bots__bot=bot)
+        Match.objects.filter(~Exists(sealed_before), pairing__entrants__entrant__bots__bot=bot)
         .select_related("tournament", "pairing__round")
         .prefetch_related("pairing__entrants__entrant")
         .order_by("-pk")
@@ -390,17 +469,19 @@ def matches_of_bot(bot: Bot) -> QuerySet[Match]:
 def table_sizes(stage: Stage) -> tuple[int, ...]:
     """How many seats the tables of a stage have."""
     return tuple(
-        seats_at_table(stage.tournament.game, size) for size in stage_format(stage).pairing_sizes
+        seats_at_table(stage.tournament.game, size)
+        for size in stage_format(stage).sizes(stage_options(stage))
     )
 
 
-def _entrants(tournament: Tournament) -> QuerySet[Entrant]:
+def _entrants(tournament: Tournament, *, knows_place: bool) -> QuerySet[Entrant]:
+    order = ("place", "seed", "name") if knows_place else ("seed", "name")
     return tournament.entrants.prefetch_related("bots__bot__owner", "bots__version").order_by(
-        "place", "seed", "name"
+        *order
     )
 
 
-def _entrant_row(entrant: Entrant) -> EntrantRow:
+def _entrant_row(entrant: Entrant, *, knows_place: bool = True) -> EntrantRow:
     bots = tuple(entrant.bots.all())
     return EntrantRow(
         pk=entrant.pk,
@@ -415,17 +496,20 @@ def _entrant_row(entrant: Entrant) -> EntrantRow:
         state=entrant.state,
         state_label=EntrantState(entrant.state).label,
         reason=entrant.reason,
-        place=entrant.place,
+        place=entrant.place if knows_place else None,
+        addendum=entrant.addendum,
     )
 
 
-def _rounds(stage: Stage) -> tuple[RoundRow, ...]:
+def _rounds(stage: Stage, hidden_from: int | None) -> tuple[RoundRow, ...]:
     matches = (
         Match.objects.filter(pairing__round__stage=stage)
         .select_related("pairing")
         .in_bulk(field_name="pairing_id")
     )
     rounds: QuerySet[Round] = whole_rounds(stage).prefetch_related("pairings__entrants__entrant")
+    if hidden_from is not None:
+        rounds = rounds.filter(index__lte=hidden_from)
     return tuple(
         RoundRow(
             index=published.index,
@@ -434,8 +518,49 @@ def _rounds(stage: Stage) -> tuple[RoundRow, ...]:
             pairings=tuple(
                 _row(pairing, matches.get(pairing.pk)) for pairing in published.pairings.all()
             ),
+            is_sealed=published.published_at is None,
         )
+        if published.index != hidden_from
+        else _hidden_round(published)
         for published in rounds
+    )
+
+
+def _hidden_round(published: Round) -> RoundRow:
+    """Who meets in a round whose results are sealed: it follows from what is public."""
+    return RoundRow(
+        index=published.index,
+        state=RoundState.OPEN,
+        state_label="sealed",
+        pairings=tuple(_hidden_row(pairing) for pairing in published.pairings.all()),
+        is_sealed=True,
+    )
+
+
+def _hidden_row(pairing: Pairing) -> PairingRow:
+    return PairingRow(
+        key=pairing.key,
+        slot=pairing.slot,
+        is_bye=pairing.is_bye,
+        decided_by="",
+        decided_label="",
+        parts=tuple(
+            PairingPart(
+                entrant=part.entrant_id,
+                name=part.entrant.name,
+                seed=part.entrant.seed,
+                score=None,
+                points=None,
+                place=None,
+                advances=None,
+            )
+            for part in pairing.entrants.all()
+        ),
+        match_state="",
+        match_label="sealed",
+        termination="",
+        termination_label="",
+        rated=False,
     )
 
 

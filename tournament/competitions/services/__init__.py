@@ -16,25 +16,35 @@ from tournament.competitions.services.lifecycle import (
     cancel_tournament,
     close_tournament,
     open_tournament,
+    order_entrants,
     pause_tournament,
     resume_tournament,
     start_tournament,
 )
+from tournament.competitions.services.notices import put_away_notices
 from tournament.competitions.services.planning import (
     Plan,
     check_plan,
     create_tournament,
+    plan_like,
 )
 from tournament.competitions.services.playing import Play, forfeit_match, play_match
 from tournament.competitions.services.previewing import Preview, preview
-from tournament.competitions.services.rounds import advance_round, publish_results
+from tournament.competitions.services.rounds import advance_round, publish_results, seal_results
 from tournament.competitions.services.rulings import (
     correct_result,
     rerun_match,
     restore_match,
     void_match,
 )
-from tournament.competitions.services.series import create_series, restart_series
+from tournament.competitions.services.series import (
+    create_series,
+    enter_series,
+    leave_series,
+    restart_series,
+    starts_to_come,
+    stop_series,
+)
 from tournament.competitions.services.sweeping import sweep_blobs
 
 __all__ = [
@@ -52,19 +62,27 @@ __all__ = [
     "dispatch",
     "disqualify_entrant",
     "enter",
+    "enter_series",
     "forfeit_match",
     "leave",
+    "leave_series",
     "open_tournament",
+    "order_entrants",
     "pause_tournament",
+    "plan_like",
     "play_match",
     "preview",
     "publish_results",
+    "put_away_notices",
     "rerun_match",
     "restart_series",
     "restore_match",
     "resume_tournament",
     "round_is_empty",
+    "seal_results",
     "start_tournament",
+    "starts_to_come",
+    "stop_series",
     "sweep_blobs",
     "void_match",
     "withdraw_entrant",

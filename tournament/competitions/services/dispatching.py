@@ -43,7 +43,7 @@ from tournament.competitions.services.lifecycle import (
     start_tournament,
 )
 from tournament.competitions.services.playing import count_failure
-from tournament.competitions.services.rounds import advance_round
+from tournament.competitions.services.rounds import advance_round, publish_results
 from tournament.competitions.services.series import run_due_series
 from tournament.players.services import queue_versions, return_expired_versions
 from tournament.store.clock import in_seconds, read_clock
@@ -107,6 +107,7 @@ def dispatch(*, rung: bool = False) -> Due:
     run_due_series(now=now)
     move_due_tournaments(now=now)
     advance_decided_rounds()
+    publish_due_results(now=now)
     return Due(versions=queue_versions().ids, blocks=queue_matches())
 
 
@@ -178,11 +179,20 @@ def _move_due(tournament: Tournament, now: datetime) -> bool:
     return (tournament.state, tournament.pub) != before
 
 
+def publish_due_results(*, now: datetime) -> int:
+    """Make the results public that were sealed until `now`, paused or not; of how many tournaments."""
+    due = Tournament.objects.filter(results_at__lte=now).order_by("results_at", "pk")
+    return guard_each(due, lambda tournament: publish_results(tournament=tournament))
+
+
 def advance_decided_rounds() -> int:
     """Advance the tournaments that have an open round without an open pairing; how many moved on."""
     undecided = Pairing.objects.filter(round=OuterRef("pk"), decided_by="")
     decided = Round.objects.filter(
-        ~Exists(undecided), state=RoundState.OPEN, stage__tournament__state=TournamentState.RUNNING
+        ~Exists(undecided),
+        is_partial=False,
+        state=RoundState.OPEN,
+        stage__tournament__state=TournamentState.RUNNING,
     )
     due = Tournament.objects.filter(stages__rounds__in=decided, paused_reason="").distinct()
     return _each(due, lambda tournament: advance_round(tournament=tournament))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from django.db import IntegrityError, transaction
 
+from engine.errors import FormatError
 from engine.formats import void_result
 from tournament.competitions.errors import EntryError, TournamentStateError
 from tournament.competitions.models import (
@@ -24,8 +27,14 @@ from tournament.competitions.selectors.engine_values import (
     engine_pairing_result,
     pairing_view,
     stage_format,
+    stage_view,
 )
-from tournament.competitions.selectors.entries import played_pairings, rated_match_keys
+from tournament.competitions.selectors.entries import (
+    late_round,
+    played_pairings,
+    rated_match_keys,
+    versions_that_would_play,
+)
 from tournament.competitions.services.rounds import (
     advance_round,
     cancel_matches,
@@ -43,11 +52,14 @@ from tournament.store.clock import read_clock
 def enter(*, tournament: Tournament, bots: Sequence[Bot], by: Player, name: str = "") -> Entrant:
     """Enter a bot, or two as a pair in the order of their seats.
 
-    The entrant's name is the bot's, or by default ``first + second``. Raises EntryError, or
-    TournamentStateError when entries are not open.
+    The entrant's name is the bot's, or by default ``first + second``. While late entries are taken it
+    gets the last seed and its newest version at once, and plays from the next round on. Raises
+    EntryError, or TournamentStateError when entries are not open.
     """
     tournament = Tournament.objects.select_for_update().get(pk=tournament.pk)
-    if tournament.state != TournamentState.OPEN or read_clock() >= tournament.closes_at:
+    is_open = tournament.state == TournamentState.OPEN and read_clock() < tournament.closes_at
+    first_round = late_round(tournament)
+    if not is_open and first_round is None:
         raise TournamentStateError(f"{tournament.name} is not open for entries")
     wanted = 2 if tournament.kind == PoolKind.PAIR else 1
     if len(bots) != wanted:
@@ -58,12 +70,56 @@ def enter(*, tournament: Tournament, bots: Sequence[Bot], by: Player, name: str 
         raise EntryError("the two bots of a pair must be different ones")
     for bot in bots:
         _check_bot(tournament, bot, by)
+    _check_room(tournament, bots)
     label = (name.strip() if wanted == 2 else "") or " + ".join(bot.name for bot in bots)
     if len(label) > 80 or not label.isprintable():
         raise EntryError("a pair's name has 1 to 80 printable characters")
     if tournament.entrants.filter(name__iexact=label).exists():
         raise EntryError(f"there is an entrant {label!r} already: choose another name")
-    return _add(tournament, bots, label)
+    entrant = _add(tournament, bots, label)
+    if first_round is not None:
+        _join(tournament, entrant, bots, first_round)
+    return entrant
+
+
+def _join(tournament: Tournament, entrant: Entrant, bots: Sequence[Bot], first_round: int) -> None:
+    """Freeze a late entrant and give it the last seed. `pub` and the deals stay as they are."""
+    versions = versions_that_would_play(tournament, [bot.pk for bot in bots], late=True)
+    lacking = [bot.name for bot in bots if bot.pk not in versions]
+    if lacking:
+        raise EntryError(
+            f"{', '.join(lacking)} has no version that was accepted for {tournament.game} as it is played "
+            "here: who enters late must have one"
+        )
+    for part in entrant.bots.all():
+        EntrantBot.objects.filter(pk=part.pk).update(version=versions[part.bot_id])
+    stage = tournament.stages.select_related("tournament").get()
+    try:
+        entrant.seed = stage_format(stage).late_entrant(stage_view(stage), entrant.pk).seed
+    except FormatError as error:
+        raise TournamentStateError(str(error)) from error
+    entrant.addendum = make_addendum(
+        entered_at=read_clock(),
+        first_round=first_round,
+        wheels=[(bot.name, versions[bot.pk].wheel_sha256) for bot in bots],
+    )
+    entrant.save(update_fields=["seed", "addendum"])
+
+
+def make_addendum(
+    *, entered_at: datetime, first_round: int, wheels: Sequence[tuple[str, str]]
+) -> str:
+    """The canonical JSON that is published when an entrant comes late; the deals do not depend on it."""
+    return json.dumps(
+        {
+            "entered": entered_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "entrants": [list(pair) for pair in sorted(wheels)],
+            "round": first_round,
+        },
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
+    )
 
 
 def _check_bot(tournament: Tournament, bot: Bot, by: Player) -> None:
@@ -80,6 +136,26 @@ def _check_bot(tournament: Tournament, bot: Bot, by: Player) -> None:
             f"{bot.name} has no version that was accepted for {tournament.game} or is being checked: "
             "submit one first"
         )
+
+
+def _check_room(tournament: Tournament, bots: Sequence[Bot]) -> None:
+    """Raise EntryError if it is full, or a player has no place left. Wants the tournament locked."""
+    most = tournament.max_entrants
+    if most is not None and tournament.entrants.count() >= most:
+        raise EntryError(
+            f"{tournament.name} is full: all {most} places are taken. One is free again if somebody leaves"
+        )
+    mine = tournament.max_bots_per_player
+    if mine is None:
+        return
+    for owner in {bot.owner_id for bot in bots}:
+        here = EntrantBot.objects.filter(tournament=tournament, bot__owner=owner).count()
+        wanted = sum(bot.owner_id == owner for bot in bots)
+        if here + wanted > mine:
+            raise EntryError(
+                f"{tournament.name} takes at most {mine} bot{'s' if mine > 1 else ''} of a player: "
+                "take another one out first"
+            )
 
 
 def _add(tournament: Tournament, bots: Sequence[Bot], label: str) -> Entrant:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
 from django.db.models.functions import Now
 
-from engine.errors import FormatError
+from engine.errors import FormatError, UsageError
 from engine.formats.base import SeededEntrant
 from engine.shuffle import commitment
+from engine.standings import draw_lot
 from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.models import (
     ENTRANT_TRANSITIONS,
@@ -23,17 +24,27 @@ from tournament.competitions.models import (
     EntrantState,
     MatchState,
     PauseCause,
+    Seeding,
+    SeriesEntry,
+    Shortage,
     Tournament,
     TournamentSecret,
     TournamentState,
 )
-from tournament.competitions.selectors.engine_values import stage_format, stage_options
+from tournament.competitions.selectors.engine_values import (
+    stage_format,
+    stage_lot,
+    stage_options,
+    tournament_key,
+)
 from tournament.competitions.selectors.entries import (
     entrants_with_bots,
     rated_match_keys,
     versions_awaited,
     versions_that_would_play,
 )
+from tournament.competitions.services.entries import enter
+from tournament.competitions.services.notices import send_notice, tell_players
 from tournament.competitions.services.rounds import advance_round, cancel_matches
 from tournament.leaderboards.selectors import strengths
 from tournament.leaderboards.services import void_results
@@ -52,7 +63,23 @@ def open_tournament(*, tournament: Tournament, secret: bytes | None = None) -> T
     secret = secret or secrets.token_bytes(32)
     _move(tournament, TournamentState.OPEN, commitment=commitment(tournament.slug, secret))
     TournamentSecret.objects.create(tournament=tournament, secret=secret)
+    _enter_for_season(tournament)
     return tournament
+
+
+def _enter_for_season(tournament: Tournament) -> None:
+    """Enter who is entered for its whole series, as long as there is room; the others get a notice."""
+    entries = SeriesEntry.objects.filter(series__slots__tournament=tournament)
+    for entry in entries.prefetch_related("bots__bot__owner").order_by("pk"):
+        bots = [part.bot for part in entry.bots.all()]
+        try:
+            enter(tournament=tournament, bots=bots, by=bots[0].owner)
+        except UsageError as error:
+            tell_players(
+                {bot.owner for bot in bots},
+                tournament,
+                f"{entry.name} is entered for the whole series, but not for {tournament.name}: {error}",
+            )
 
 
 @transaction.atomic
@@ -60,7 +87,9 @@ def close_tournament(*, tournament: Tournament, now: datetime | None = None) -> 
     """Close the entries, and seal if all that was uploaded in time has been checked.
 
     Sealing freezes each entrant to its newest accepted version uploaded before the close, and
-    publishes `pub`. As long as an uploaded version that might play is being checked, it stays closed
+    publishes `pub`. If fewer than the least number have entered it is postponed or cancelled instead,
+    and all who have entered get a notice; nothing has been sealed then, and the commitment stays good,
+    since `pub` names the close that came to pass. As long as an uploaded version that might play is being checked, it stays closed
     without a seal; call it again later. While one is stuck it is paused, with the version as the
     reason, and goes on with the first call that finds it decided, or being checked again. Raises TournamentStateError before the scheduled close (deals
     depend on that time, so it cannot be moved), and in any other state.
@@ -69,6 +98,11 @@ def close_tournament(*, tournament: Tournament, now: datetime | None = None) -> 
     if tournament.state == TournamentState.OPEN:
         if (now or read_clock()) < tournament.closes_at:
             raise TournamentStateError(f"entries are open until {_spell(tournament.closes_at)}")
+        missing = _missing_entrants(tournament)
+        if missing and _postpone(tournament, missing, now or read_clock()):
+            return tournament
+        if missing:
+            return cancel_tournament(tournament=tournament, reason=missing)
         _move(tournament, TournamentState.CLOSED)
     elif tournament.state != TournamentState.CLOSED or tournament.pub:
         raise TournamentStateError(
@@ -80,6 +114,37 @@ def close_tournament(*, tournament: Tournament, now: datetime | None = None) -> 
     if not awaited:
         _seal(tournament)
     return tournament
+
+
+def _missing_entrants(tournament: Tournament) -> str:
+    """How many are missing, in words; empty if there are enough."""
+    least, here = tournament.min_entrants, tournament.entrants.count()
+    if least is None or here >= least:
+        return ""
+    return f"{here} of the {least} entrants that it needs had entered when entries closed"
+
+
+def _postpone(tournament: Tournament, missing: str, now: datetime) -> bool:
+    """Move close and start, if that is the organiser's wish and it has not moved too often."""
+    if (
+        tournament.if_too_few != Shortage.POSTPONE
+        or tournament.postponed_times >= tournament.postpone_most
+    ):
+        return False
+    pause = tournament.starts_at - tournament.closes_at
+    step = timedelta(minutes=tournament.postpone_minutes)
+    tournament.closes_at += step
+    if tournament.closes_at <= now:  # after an outage: entries stay open as long as they would have
+        tournament.closes_at = (now + step).replace(microsecond=0)
+    tournament.starts_at = tournament.closes_at + pause
+    tournament.postponed_times += 1
+    tournament.save(update_fields=["closes_at", "starts_at", "postponed_times"])
+    send_notice(
+        tournament,
+        f"{tournament.name} is postponed, since {missing}: entries stay open until "
+        f"{_spell(tournament.closes_at)}, and it starts at {_spell(tournament.starts_at)}",
+    )
+    return True
 
 
 def _lock_bots(tournament: Tournament) -> None:
@@ -157,7 +222,7 @@ def _freeze(entrant: Entrant, versions: Mapping[int, BotVersion]) -> None:
 
 @transaction.atomic
 def start_tournament(*, tournament: Tournament, now: datetime | None = None) -> Tournament:
-    """Seed the entrants by rating, then name, and publish the first round.
+    """Seed the entrants as the organiser wished, and publish the first round.
 
     A start before `starts_at` brings that time forward. A tournament that its format cannot run with
     these entrants is cancelled, with the reason. Raises TournamentStateError while it is paused or
@@ -194,6 +259,52 @@ def _why_not_yet(tournament: Tournament) -> str:
 
 
 def _seed(tournament: Tournament) -> None:
+    """Number the entrants: by rating, then name; or by lot; or by the organiser's order, the rest behind it."""
+    entrants = _by_rating(tournament)
+    if tournament.seeding == Seeding.LOT:
+        lot = stage_lot(tournament_key(tournament), tournament.slug, 0)
+        entrants.sort(key=lambda entrant: draw_lot(lot, f"seed/{entrant.name}"))
+    elif tournament.seeding == Seeding.HAND:
+        entrants.sort(key=lambda entrant: (entrant.wanted_seed is None, entrant.wanted_seed))
+    for seed, entrant in enumerate(entrants, 1):
+        entrant.seed = seed
+    Entrant.objects.bulk_update(entrants, ["seed"], batch_size=500)
+
+
+@transaction.atomic
+def order_entrants(*, tournament: Tournament, names: Sequence[str]) -> Tournament:
+    """Put the entrants in an order, the strongest first; who is left out follows by rating.
+
+    Raises TournamentStateError if seeds are not set by hand or it has begun, and for a name that is
+    none of its entrants' or stands there twice.
+    """
+    tournament = _lock(tournament)
+    if tournament.seeding != Seeding.HAND:
+        raise TournamentStateError(
+            f"the seeds of {tournament.name} follow from {tournament.get_seeding_display()}"
+        )
+    if tournament.state not in {TournamentState.OPEN, TournamentState.CLOSED}:
+        raise TournamentStateError(
+            f"{tournament.name} is {tournament.get_state_display()}: its seeds do not change now"
+        )
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    entrants = {entrant.name: entrant for entrant in tournament.entrants.all()}
+    unknown = [name for name in names if name not in entrants]
+    if unknown or twice:
+        raise TournamentStateError(
+            "; ".join(
+                [f"{name!r} is no entrant of {tournament.name}" for name in unknown[:5]]
+                + [f"{name!r} stands there twice" for name in twice[:5]]
+            )
+        )
+    order = {name: number for number, name in enumerate(names, 1)}
+    for name, entrant in entrants.items():
+        entrant.wanted_seed = order.get(name)
+    Entrant.objects.bulk_update(entrants.values(), ["wanted_seed"], batch_size=500)
+    return tournament
+
+
+def _by_rating(tournament: Tournament) -> list[Entrant]:
     entrants = [
         entrant
         for entrant in entrants_with_bots(tournament)
@@ -214,9 +325,7 @@ def _seed(tournament: Tournament) -> None:
             entrant.name,
         )
     )
-    for seed, entrant in enumerate(entrants, 1):
-        entrant.seed = seed
-    Entrant.objects.bulk_update(entrants, ["seed"], batch_size=500)
+    return entrants
 
 
 def _check_format(tournament: Tournament) -> None:
@@ -240,6 +349,7 @@ def cancel_tournament(*, tournament: Tournament, reason: str) -> Tournament:
         raise TournamentStateError("give a reason: the players will read it")
     tournament = _lock(tournament)
     _move(tournament, TournamentState.CANCELLED, cancelled_reason=reason.strip()[:500])
+    send_notice(tournament, f"{tournament.name} is cancelled: {reason.strip()}")
     cancel_matches(tournament.matches.all())
     logged = rated_match_keys(tournament.pairings.all())
     if logged:

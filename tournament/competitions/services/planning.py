@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from engine.errors import ContestError, FormatError, RulesetError, UsageError
-from engine.formats import Format, get_format
+from engine.formats import FORMATS, Format, get_format
 from engine.games import GAMES
 from engine.games.base import Game
 from engine.record import (
@@ -24,7 +24,13 @@ from engine.record import (
 )
 from engine.sdk.timecontrol import TimeControl, time_control
 from tournament.competitions.errors import InvalidTournamentError
-from tournament.competitions.models import PublishPolicy, Stage, Tournament
+from tournament.competitions.models import (
+    PublishPolicy,
+    Seeding,
+    Shortage,
+    Stage,
+    Tournament,
+)
 from tournament.leaderboards.selectors import kinds_of
 from tournament.players.models import Player
 from tournament.store.clock import read_clock
@@ -60,6 +66,19 @@ class Plan:
     cap: int | None = None
     rated: bool = True
     records_public: str = PublishPolicy.AT_ONCE
+    max_entrants: int | None = None
+    """None: as many as like to; so for the bots of one player."""
+    max_bots_per_player: int | None = None
+    min_entrants: int | None = None
+    """None: what the format needs to start."""
+    if_too_few: str = Shortage.CANCEL
+    postpone_minutes: int = 1440
+    postpone_most: int = 1
+    seeding: str = Seeding.RATING
+    late_until_round: int | None = None
+    """The last round that a late entrant may begin with; None: nobody enters after the close."""
+    results_at: datetime | None = None
+    """Until when results are sealed; None: they are not."""
 
 
 def create_tournament(*, organiser: Player, plan: Plan, now: datetime | None = None) -> Tournament:
@@ -75,6 +94,39 @@ def create_tournament(*, organiser: Player, plan: Plan, now: datetime | None = N
     return _store(organiser, plan, slug, stage)
 
 
+def plan_like(tournament: Tournament, *, opens_at: datetime, name: str = "") -> Plan:
+    """A plan with all settings of a tournament, its times as far apart as there, sealed as long after the start."""
+    stage = tournament.stages.get()
+    shift = opens_at - tournament.opens_at
+    return Plan(
+        name=name or tournament.name,
+        description=tournament.description,
+        game=tournament.game,
+        kind=tournament.kind,
+        opens_at=opens_at,
+        closes_at=tournament.closes_at + shift,
+        starts_at=tournament.starts_at + shift,
+        format=stage.format,
+        format_options=stage.options,
+        ruleset=stage.ruleset,
+        contest=stage.contest,
+        time_control=stage.time_control["name"],
+        weight=tournament.weight,
+        cap=tournament.cap,
+        rated=tournament.rated,
+        records_public=tournament.records_public,
+        max_entrants=tournament.max_entrants,
+        max_bots_per_player=tournament.max_bots_per_player,
+        min_entrants=tournament.min_entrants,
+        if_too_few=tournament.if_too_few,
+        postpone_minutes=tournament.postpone_minutes,
+        postpone_most=tournament.postpone_most,
+        seeding=tournament.seeding,
+        late_until_round=tournament.late_until_round,
+        results_at=tournament.results_at and tournament.results_at + shift,
+    )
+
+
 def check_plan(plan: Plan, now: datetime) -> dict[str, str]:
     """What would have to change in a plan, by field; empty if `create_tournament` would take it."""
     errors: dict[str, str] = {}
@@ -86,6 +138,7 @@ def _check(plan: Plan, now: datetime, errors: dict[str, str]) -> tuple[Stage | N
     stage = _check_play(plan, errors)
     slug = _check_description(plan, errors)
     _check_times(plan, now, errors)
+    _check_entries(plan, errors)
     return stage, slug
 
 
@@ -105,6 +158,15 @@ def _store(organiser: Player, plan: Plan, slug: str, stage: Stage) -> Tournament
         cap=plan.cap,
         rated=plan.rated,
         records_public=plan.records_public,
+        max_entrants=plan.max_entrants,
+        max_bots_per_player=plan.max_bots_per_player,
+        min_entrants=plan.min_entrants,
+        if_too_few=plan.if_too_few,
+        postpone_minutes=plan.postpone_minutes,
+        postpone_most=plan.postpone_most,
+        seeding=plan.seeding,
+        late_until_round=plan.late_until_round,
+        results_at=plan.results_at and plan.results_at.replace(microsecond=0),
     )
     stage.tournament = tournament
     stage.save()
@@ -123,19 +185,20 @@ def _check_play(plan: Plan, errors: dict[str, str]) -> Stage | None:
     kinds = kinds_of(game)
     if plan.kind and plan.kind not in kinds:
         errors["kind"] = f"{game.title} has tournaments of the kind: {', '.join(kinds)}"
-    if not set(fmt.pairing_sizes) <= set(game.entrant_counts):
-        errors["format"] = (
-            f"{fmt.title} brings {_spell(fmt.pairing_sizes)} entrants together, and {game.title} "
-            f"is played by {_spell(game.entrant_counts)}: choose another format"
-        )
     options = _checked(
         errors, "format_options", lambda: fmt.make_options(dict(plan.format_options or {}))
     )
+    sizes = fmt.pairing_sizes if options is None else fmt.sizes(options)
+    if not set(sizes) <= set(game.entrant_counts):
+        errors["format"] = (
+            f"{fmt.title} brings {_spell(sizes)} entrants together, and {game.title} "
+            f"is played by {_spell(game.entrant_counts)}: choose another format"
+        )
     ruleset = _checked(errors, "ruleset", lambda: game.make_ruleset(dict(plan.ruleset or {})))
     contest = _checked(errors, "contest", lambda: _make_contest(plan, fmt))
     if errors or contest is None or control is None:
         return None
-    _checked(errors, "contest", lambda: _try_spec(plan, game, fmt, contest, control))
+    _checked(errors, "contest", lambda: _try_spec(plan, game, sizes, contest, control))
     return Stage(
         index=0,
         format=fmt.name,
@@ -169,9 +232,11 @@ def _make_contest(plan: Plan, fmt: Format) -> Contest:
     return contest
 
 
-def _try_spec(plan: Plan, game: Game, fmt: Format, contest: Contest, control: TimeControl) -> None:
+def _try_spec(
+    plan: Plan, game: Game, sizes: Sequence[int], contest: Contest, control: TimeControl
+) -> None:
     """Raise what the engine has against a match of this tournament, whoever plays it."""
-    for size in fmt.pairing_sizes:
+    for size in sizes:
         make_spec(
             game=game.name,
             entrants=[
@@ -202,6 +267,42 @@ def _check_description(plan: Plan, errors: dict[str, str]) -> str:
     return slug
 
 
+MOST_ENTRANTS = 100_000
+LONGEST_POSTPONEMENT = 60 * 24 * 30
+MOST_POSTPONEMENTS = 100
+MOST_ROUNDS = 1000
+
+
+def _check_entries(plan: Plan, errors: dict[str, str]) -> None:
+    _check_number(errors, "max_entrants", plan.max_entrants, 2, MOST_ENTRANTS)
+    _check_number(errors, "max_bots_per_player", plan.max_bots_per_player, 1, MOST_ENTRANTS)
+    _check_number(errors, "min_entrants", plan.min_entrants, 2, MOST_ENTRANTS)
+    _check_number(errors, "postpone_minutes", plan.postpone_minutes, 1, LONGEST_POSTPONEMENT)
+    _check_number(errors, "postpone_most", plan.postpone_most, 1, MOST_POSTPONEMENTS)
+    _check_number(errors, "late_until_round", plan.late_until_round, 1, MOST_ROUNDS)
+    if plan.max_entrants and plan.min_entrants and plan.min_entrants > plan.max_entrants:
+        errors.setdefault(
+            "min_entrants",
+            f"no more than {plan.max_entrants} may enter, so {plan.min_entrants} never will",
+        )
+    if plan.if_too_few not in Shortage.values:
+        errors["if_too_few"] = f"choose one of: {', '.join(Shortage.values)}"
+    if plan.seeding not in Seeding.values:
+        errors["seeding"] = f"choose one of: {', '.join(Seeding.values)}"
+    fmt = FORMATS.get(plan.format)
+    if plan.late_until_round and fmt is not None and not fmt.takes_late_entries:
+        errors["late_until_round"] = (
+            f"{fmt.title} takes nobody in after its start: leave it empty, or choose another format"
+        )
+
+
+def _check_number(
+    errors: dict[str, str], field: str, value: int | None, least: int, most: int
+) -> None:
+    if value is not None and (type(value) is not int or not least <= value <= most):
+        errors[field] = f"this is a whole number from {least} to {most}"
+
+
 def _free_slug(name: str) -> str:
     base = slugify(name)[:50].strip("-")
     taken = set(Tournament.objects.filter(slug__startswith=base).values_list("slug", flat=True))
@@ -215,6 +316,8 @@ def _free_slug(name: str) -> str:
 
 def _check_times(plan: Plan, now: datetime, errors: dict[str, str]) -> None:
     times = {"opens_at": plan.opens_at, "closes_at": plan.closes_at, "starts_at": plan.starts_at}
+    if plan.results_at is not None:
+        times["results_at"] = plan.results_at
     naive = [field for field, time in times.items() if time.tzinfo is None]
     for field in naive:
         errors[field] = "give the time with its time zone"
@@ -224,6 +327,8 @@ def _check_times(plan: Plan, now: datetime, errors: dict[str, str]) -> None:
         errors["closes_at"] = "entries must close after they open"
     if plan.starts_at.replace(microsecond=0) < plan.closes_at.replace(microsecond=0):
         errors["starts_at"] = "it cannot start before entries close"
+    if plan.results_at is not None and plan.results_at <= plan.starts_at:
+        errors["results_at"] = "results can be sealed only until a time after the start"
     if plan.closes_at <= now:
         errors.setdefault("closes_at", "this is in the past: nobody could enter any more")
     if plan.starts_at <= now:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from fractions import Fraction
 
 from django.db import transaction
@@ -13,6 +14,7 @@ from engine.errors import FormatError
 from engine.formats import base as formats
 from engine.formats.base import SCORE_DENOMINATOR
 from engine.record import BoardsContest
+from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.models import (
     MATCH_TRANSITIONS,
     PLAYED,
@@ -48,10 +50,30 @@ MAX_OPEN_PAIRINGS = 500
 
 
 @transaction.atomic
+def seal_results(*, tournament: Tournament, until: datetime) -> Tournament:
+    """Show the results of all rounds that are published from now on only from `until` on.
+
+    What is public stays so; what is sealed already is sealed until then instead. Raises
+    TournamentStateError for a time that is not to come, and if nothing is left to seal.
+    """
+    tournament = Tournament.objects.select_for_update().get(pk=tournament.pk)
+    has_ended = tournament.state in {TournamentState.FINISHED, TournamentState.CANCELLED}
+    sealed = Round.objects.filter(stage__tournament=tournament, published_at__isnull=True)
+    if has_ended and not sealed.exists():
+        raise TournamentStateError(f"{tournament.name} has ended: its results are public")
+    if until <= read_clock():
+        raise TournamentStateError("results are sealed until a time to come: choose a later one")
+    tournament.results_at = until.replace(microsecond=0)
+    tournament.save(update_fields=["results_at"])
+    return tournament
+
+
+@transaction.atomic
 def publish_results(*, tournament: Tournament) -> bool:
     """Make the sealed results public and rate them, in the order of the rounds; whether any were sealed.
 
-    Nothing of a cancelled tournament is rated.
+    No later round is sealed then, until `seal_results` is called again. Nothing of a cancelled tournament
+    is rated.
     """
     tournament = Tournament.objects.select_for_update().get(pk=tournament.pk)
     sealed = list(
@@ -60,6 +82,8 @@ def publish_results(*, tournament: Tournament) -> bool:
         .order_by("stage__index", "index")
     )
     Round.objects.filter(pk__in=[each.pk for each in sealed]).update(published_at=Now())
+    tournament.results_at = None
+    tournament.save(update_fields=["results_at"])
     for each in sealed:
         is_due = each.state == RoundState.COMPLETE and not each.is_partial
         if is_due and tournament.state != TournamentState.CANCELLED:

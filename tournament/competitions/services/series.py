@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import zoneinfo
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -20,34 +20,55 @@ from django.db import DatabaseError, transaction
 from django.utils.text import slugify
 
 from engine.errors import UsageError
-from tournament.competitions.errors import InvalidTournamentError
-from tournament.competitions.models import Series, SeriesSlot, Tournament
+from tournament.competitions.errors import EntryError, InvalidTournamentError
+from tournament.competitions.models import (
+    Series,
+    SeriesEntry,
+    SeriesEntryBot,
+    SeriesSlot,
+    Tournament,
+)
+from tournament.competitions.services.cron import parse_cron
 from tournament.competitions.services.planning import Plan, check_plan, create_tournament
-from tournament.players.models import Player
+from tournament.leaderboards.models import PoolKind
+from tournament.players.models import Bot, Player
+from tournament.store.clock import read_clock
 from tournament.store.services import guard_each
 
 logger = logging.getLogger(__name__)
 
+LONGEST_PAUSE_DAYS = 366 * 8 + 1
+"""From one 29 February to the next there may be eight years."""
+MOST_POINTS = 10_000
+
 _TIMES = ("opens_at", "closes_at", "starts_at")
-_OWN = ("name", "slug", *_TIMES)
+_OWN = ("name", "slug", "results_at", *_TIMES)
 
 
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """When a series starts its tournaments."""
 
-    weekdays: tuple[int, ...]
-    """Monday is 0."""
-    at: str
-    """``HH:MM`` in the series' time zone."""
     open_minutes: int
     """For how long entries are open."""
+    weekdays: tuple[int, ...] = ()
+    """Monday is 0."""
+    at: str = ""
+    """``HH:MM`` in the series' time zone."""
+    cron: str = ""
+    """Instead of `weekdays` and `at`: as `services.cron` reads it, in the series' time zone."""
     pause_minutes: int = 5
     """Between the close and the start."""
 
     @property
-    def time(self) -> time:
+    def start_time(self) -> time:
         """The local time of the start. Raises ValueError if `at` is none."""
         return time.fromisoformat(self.at)
+
+    def times_on(self, day: date) -> list[time]:
+        """The local times of the starts on a day, in order. Raises ValueError for a rule that is none."""
+        if self.cron:
+            return parse_cron(self.cron).times_on(day)
+        return [self.start_time] if day.weekday() in self.weekdays else []
 
     @property
     def lead(self) -> timedelta:
@@ -63,11 +84,43 @@ def create_series(
     template: Mapping[str, object],
     now: datetime,
     time_zone: str = "UTC",
+    points_table: Sequence[int] = (),
 ) -> Series:
     """Make a series. `template` has the fields of a `Plan` without name, address and times.
 
-    Raises InvalidTournamentError with a message for every field that has to change.
+    `points_table` says what a place is worth for the season, from the first on; none: no season. Raises InvalidTournamentError with a message for every field that has to change.
     """
+    errors = check_series(
+        name=name,
+        rule=rule,
+        template=template,
+        now=now,
+        time_zone=time_zone,
+        points_table=points_table,
+    )
+    if errors:
+        raise InvalidTournamentError(errors)
+    return Series.objects.create(
+        name=name.strip(),
+        slug=slugify(name)[:40],
+        organiser=organiser,
+        rule=msgspec.to_builtins(check_rule(rule)),
+        time_zone=time_zone,
+        template=dict(template),
+        points_table=list(points_table),
+    )
+
+
+def check_series(
+    *,
+    name: str,
+    rule: Mapping[str, object],
+    template: Mapping[str, object],
+    now: datetime,
+    time_zone: str = "UTC",
+    points_table: Sequence[int] = (),
+) -> dict[str, str]:
+    """What would have to change in a series, by field; empty if `create_series` would make it."""
     errors: dict[str, str] = {}
     slug = slugify(name)[:40]
     if not slug or Series.objects.filter(slug=slug).exists():
@@ -76,32 +129,50 @@ def create_series(
         errors["time_zone"] = (
             f"there is no time zone {time_zone!r}: use a name such as Europe/Paris"
         )
+    if len(points_table) > MOST_POINTS or not all(
+        type(points) is int and 0 <= points <= MOST_POINTS for points in points_table
+    ):
+        errors["points_table"] = (
+            f"it is a list of at most {MOST_POINTS} numbers from 0 to {MOST_POINTS}"
+        )
     checked = _check_rule(rule, errors)
     if checked is not None:
         _check_template(template, checked, now, errors)
-    if errors or checked is None:
+    return errors
+
+
+def check_rule(rule: Mapping[str, object]) -> Rule:
+    """A rule as it is used. Raises InvalidTournamentError for one that is none."""
+    errors: dict[str, str] = {}
+    checked = _check_rule(rule, errors)
+    if checked is None:
         raise InvalidTournamentError(errors)
-    return Series.objects.create(
-        name=name.strip(),
-        slug=slug,
-        organiser=organiser,
-        rule=msgspec.to_builtins(checked),
-        time_zone=time_zone,
-        template=dict(template),
-    )
+    return checked
 
 
 def _check_rule(rule: Mapping[str, object], errors: dict[str, str]) -> Rule | None:
     try:
         checked = msgspec.convert(dict(rule), Rule)
-        is_time = checked.time.tzinfo is None and checked.time.second == 0
+        if checked.cron:
+            parse_cron(checked.cron)
+        is_time = (
+            bool(checked.cron)
+            or not checked.at
+            or (checked.start_time.tzinfo is None and checked.start_time.second == 0)
+        )
     except (msgspec.ValidationError, ValueError) as error:
         errors["rule"] = str(error)
         return None
-    if not is_time:
+    if not checked.cron and not checked.at:
+        errors["rule"] = "say when: weekdays and a time of day such as 18:30, or a rule like cron's"
+    elif not is_time:
         errors["rule"] = "`at` is a time of day such as 18:30"
-    elif not checked.weekdays or not set(checked.weekdays) <= set(range(7)):
+    elif checked.cron and (checked.weekdays or checked.at):
+        errors["rule"] = "give `cron`, or `weekdays` and `at`, not both"
+    elif not checked.cron and not (checked.weekdays and set(checked.weekdays) <= set(range(7))):
         errors["rule"] = "`weekdays` are numbers from 0 (Monday) to 6, at least one"
+    elif checked.cron and not next_slots(checked, "UTC", datetime(2000, 1, 1, tzinfo=UTC), count=1):
+        errors["rule"] = f"there is no such day as in {checked.cron!r}"
     elif not 1 <= checked.open_minutes <= 60 * 24 * 30 or not 0 <= checked.pause_minutes <= 60 * 24:
         errors["rule"] = (
             "entries are open for 1 minute to 30 days, the pause lasts 0 to 1440 minutes"
@@ -157,6 +228,51 @@ def _switch_off(series: Series, reason: str) -> None:
 
 
 @transaction.atomic
+def enter_series(*, series: Series, bots: Sequence[Bot], by: Player) -> SeriesEntry:
+    """Enter a bot (or two as a pair) for all tournaments of a series that open from now on.
+
+    In each it plays with the version that is active at its close. Raises EntryError.
+    """
+    Series.objects.select_for_update().get(pk=series.pk)
+    wanted = 2 if series.template.get("kind") == PoolKind.PAIR else 1
+    if len({bot.pk for bot in bots}) != wanted or len(bots) != wanted:
+        raise EntryError(
+            "a pair is two different bots: name both" if wanted == 2 else "enter one bot at a time"
+        )
+    for bot in bots:
+        if bot.owner_id != by.pk and not by.is_staff:
+            raise EntryError(f"{bot.name} is not yours")
+        if SeriesEntryBot.objects.filter(series=series, bot=bot).exists():
+            raise EntryError(f"{bot.name} is entered for {series.name} already")
+    entry = SeriesEntry.objects.create(
+        series=series, name=" + ".join(bot.name for bot in bots)[:80]
+    )
+    SeriesEntryBot.objects.bulk_create(
+        SeriesEntryBot(series=series, entry=entry, position=position, bot=bot)
+        for position, bot in enumerate(bots)
+    )
+    return entry
+
+
+@transaction.atomic
+def leave_series(*, entry: SeriesEntry, by: Player) -> None:
+    """Enter it for no further tournament; those that have opened keep it. Raises EntryError."""
+    owners = set(entry.bots.values_list("bot__owner", flat=True))
+    if by.pk not in owners and not by.is_staff:
+        raise EntryError(f"{entry.name} is not yours")
+    entry.delete()
+
+
+def stop_series(*, series: Series, reason: str) -> Series:
+    """Let a series make no more tournaments. Raises EntryError without a reason."""
+    if not reason.strip():
+        raise EntryError("give a reason: the players will read it")
+    _switch_off(series, reason.strip())
+    series.refresh_from_db()
+    return series
+
+
+@transaction.atomic
 def restart_series(*, series: Series, now: datetime) -> Series:
     """Let a series that was switched off make tournaments again, as after an outage.
 
@@ -182,7 +298,10 @@ def _run_series(series: Series, now: datetime) -> Tournament | None:
     row, created = SeriesSlot.objects.get_or_create(series=series, slot_utc=slot)
     if not created:
         return None
-    day = slot.astimezone(zoneinfo.ZoneInfo(series.time_zone)).date().isoformat()
+    local = slot.astimezone(zoneinfo.ZoneInfo(series.time_zone))
+    day = local.date().isoformat()
+    if len(rule.times_on(local.date())) > 1:
+        day += f"-{local:%H%M}"
     missed = slot - timedelta(minutes=rule.pause_minutes) <= now
     starts_at = now + rule.lead if missed else slot
     row.tournament = create_tournament(
@@ -231,16 +350,42 @@ def _plan(
 
 
 def latest_slot(rule: Rule, time_zone: str, until: datetime) -> datetime | None:
-    """The last slot not after `until`, in UTC; None if there was none in the week before."""
+    """The last slot not after `until`, in UTC; None if there was none for eight years."""
     zone = zoneinfo.ZoneInfo(time_zone)
     today = until.astimezone(zone).date()
-    for days in range(-1, 9):
-        day = today - timedelta(days=days)
-        if day.weekday() in rule.weekdays:
-            slot = slot_on(day, rule.time, zone)
-            if slot <= until:
-                return slot
+    for days in range(-1, LONGEST_PAUSE_DAYS):
+        found = _slots_on(rule, today - timedelta(days=days), zone)
+        past = [slot for slot in found if slot <= until]
+        if past:
+            return max(past)
     return None
+
+
+def next_slots(
+    rule: Rule, time_zone: str, after: datetime, *, count: int = 5
+) -> tuple[datetime, ...]:
+    """The next slots after a moment, in UTC and in order; fewer if there are not so many in eight years."""
+    zone = zoneinfo.ZoneInfo(time_zone)
+    today = after.astimezone(zone).date()
+    found: set[datetime] = set()
+    for days in range(-1, LONGEST_PAUSE_DAYS):
+        slots = _slots_on(rule, today + timedelta(days=days), zone)
+        found.update(slot for slot in slots if slot > after)
+        if len(found) >= count and days > 0:
+            break
+    return tuple(sorted(found)[:count])
+
+
+def starts_to_come(series: Series, *, count: int = 5) -> tuple[datetime, ...]:
+    """The next starts of a series in UTC; none if it is switched off or its rule is none any more."""
+    if not series.is_active or series.time_zone not in zoneinfo.available_timezones():
+        return ()
+    rule = _check_rule(series.rule, {})
+    return next_slots(rule, series.time_zone, read_clock(), count=count) if rule else ()
+
+
+def _slots_on(rule: Rule, day: date, zone: zoneinfo.ZoneInfo) -> list[datetime]:
+    return [slot_on(day, at, zone) for at in rule.times_on(day)]
 
 
 def slot_on(day: date, at: time, zone: zoneinfo.ZoneInfo) -> datetime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -9,11 +10,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tournament_factories import make_player
-from tournament.competitions.errors import InvalidTournamentError
-from tournament.competitions.models import Series, SeriesSlot, Tournament
-from tournament.competitions.services import create_series, restart_series
-from tournament.competitions.services.series import Rule, latest_slot, run_due_series, slot_on
+from tests.tournament_factories import make_bot, make_player, play_all, start
+from tournament.competitions.errors import EntryError, InvalidTournamentError
+from tournament.competitions.models import (
+    EntrantBot,
+    Notice,
+    Series,
+    SeriesSlot,
+    Tournament,
+)
+from tournament.competitions.selectors import season_page, season_table
+from tournament.competitions.services import (
+    create_series,
+    enter_series,
+    leave_series,
+    open_tournament,
+    restart_series,
+    seal_results,
+)
+from tournament.competitions.services.cron import parse_cron
+from tournament.competitions.services.series import (
+    Rule,
+    latest_slot,
+    next_slots,
+    run_due_series,
+    slot_on,
+)
+from tournament.players.services import pause_bot
 
 WEEKLY = {"weekdays": [4], "at": "18:00", "open_minutes": 60, "pause_minutes": 5}
 TEMPLATE = {"game": "eighty", "format": "single_elimination", "time_control": "fast"}
@@ -61,7 +84,7 @@ def test_slot_is_the_instant_at_which_clocks_show_it(zone, day, at, utc):
 )
 def test_latest_slot_is_on_a_chosen_day_and_not_after_the_moment(zone, minutes, weekdays, at):
     until = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(minutes=minutes)
-    rule = Rule(tuple(sorted(weekdays)), at.isoformat("minutes"), 60)
+    rule = Rule(weekdays=tuple(sorted(weekdays)), at=at.isoformat("minutes"), open_minutes=60)
     slot = latest_slot(rule, zone, until)
     assert slot is not None
     assert until - timedelta(days=8) < slot <= until
@@ -167,6 +190,10 @@ class TestRunning:
             ({"rule": {**WEEKLY, "weekdays": []}}, "rule"),  # never
             ({"rule": {**WEEKLY, "weekdays": [7]}}, "rule"),  # no day
             ({"rule": {**WEEKLY, "open_minutes": 0}}, "rule"),  # nobody could enter
+            ({"rule": {**WEEKLY, "cron": "0 18 * * 5"}}, "rule"),  # two rules at once
+            ({"rule": {"cron": "0 18 * *", "open_minutes": 60}}, "rule"),  # four fields
+            ({"rule": {"cron": "0 18 30 2 *", "open_minutes": 60}}, "rule"),  # no such day
+            ({"points_table": [25, -1]}, "points_table"),  # takes away
             ({"rule": {**WEEKLY, "every": 2}}, "rule"),  # no such field
             ({"template": {**TEMPLATE, "slug": "x"}}, "template"),  # each has its own
             ({"template": {**TEMPLATE, "color": "red"}}, "template"),  # no such field
@@ -178,3 +205,176 @@ class TestRunning:
             make_series(**changes)
         assert field in caught.value.fields
         assert not Series.objects.exists()
+
+
+class TestCron:
+    @pytest.mark.parametrize(
+        ("rule", "day", "times"),
+        [
+            ("30 18 * * *", (2026, 12, 4), ["18:30"]),  # every day
+            ("30 18 * * 5", (2026, 12, 4), ["18:30"]),  # a Friday
+            ("30 18 * * 1-4", (2026, 12, 4), []),  # no Friday
+            ("0 12 * * 0", (2026, 12, 6), ["12:00"]),  # Sunday
+            ("0 12 * * 7", (2026, 12, 6), ["12:00"]),  # the same one
+            ("0 12 1 * *", (2026, 12, 1), ["12:00"]),  # the first of a month
+            ("0 12 1 1,7 *", (2026, 12, 1), []),  # of others
+            ("0 12 1 * 5", (2026, 12, 4), ["12:00"]),  # the first or a Friday, as cron has it
+            (
+                "0,30 9-17/4 * * *",
+                (2026, 12, 4),
+                ["09:00", "09:30", "13:00", "13:30", "17:00", "17:30"],
+            ),
+            ("*/20 7 * * *", (2026, 12, 4), ["07:00", "07:20", "07:40"]),  # steps
+        ],
+    )
+    def test_rule_means_these_times(self, rule, day, times):
+        assert [at.isoformat("minutes") for at in parse_cron(rule).times_on(date(*day))] == times
+
+    @pytest.mark.parametrize(
+        "rule",
+        [
+            "",
+            "* * * *",
+            "60 * * * *",
+            "* 24 * * *",
+            "* * 0 * *",
+            "* * * 13 *",
+            "* * * * 8",
+            "5-1 * * * *",
+            "*/0 * * * *",
+            "a * * * *",
+            "1- * * * *",
+            "-1 * * * *",
+            "1,,2 * * * *",
+            "¹ * * * *",
+        ],
+    )  # each breaks another part of the notation
+    def test_what_is_no_rule_is_refused(self, rule):
+        with pytest.raises(ValueError, match=r"field|minute|hour|day|month"):
+            parse_cron(rule)
+
+    def test_next_slots_follow_the_clocks_of_the_zone(self):
+        rule = Rule(cron="30 2 28-30 3 *", open_minutes=60)
+        found = next_slots(rule, "Europe/Paris", datetime(2026, 3, 1, tzinfo=UTC), count=4)
+        assert [slot.isoformat() for slot in found] == [
+            "2026-03-28T01:30:00+00:00",
+            "2026-03-29T01:00:00+00:00",  # the clocks skip half past two
+            "2026-03-30T00:30:00+00:00",
+            "2027-03-28T01:00:00+00:00",
+        ]
+
+    def test_leap_day_is_found_across_the_longest_gap(self):
+        rule = Rule(cron="0 0 29 2 *", open_minutes=60)
+        assert next_slots(rule, "UTC", datetime(2096, 3, 1, tzinfo=UTC), count=1) == (
+            datetime(2104, 2, 29, tzinfo=UTC),
+        )
+        assert latest_slot(rule, "UTC", datetime(2104, 2, 28, tzinfo=UTC)) == datetime(
+            2096, 2, 29, tzinfo=UTC
+        )
+
+    @given(
+        st.sampled_from(["UTC", "Europe/Paris", "America/New_York", "Australia/Lord_Howe"]),
+        st.sampled_from(["*/45 1-3 * * *", "30 2 * * 0", "15 0,23 1,15 * *"]),
+        st.integers(0, 5 * 365 * 24 * 60),
+    )
+    def test_latest_and_next_slot_agree(self, zone, cron, minutes):
+        rule = Rule(cron=cron, open_minutes=60)
+        moment = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(minutes=minutes)
+        following = next_slots(rule, zone, moment)
+        assert list(following) == sorted(set(following))
+        for before, after in itertools.pairwise(following):
+            assert latest_slot(rule, zone, after) == after
+            assert latest_slot(rule, zone, after - timedelta(seconds=1)) == before
+
+
+@pytest.mark.django_db
+class TestSeason:
+    def event(self, series: Series, week: int) -> Tournament:
+        (made,) = run_due_series(now=FRIDAY + timedelta(days=7 * week, minutes=-60))
+        return made
+
+    def test_who_is_entered_once_is_in_every_tournament_with_the_version_of_its_close(self):
+        series, bot = make_series(), make_bot("alpha")
+        enter_series(series=series, bots=[bot], by=bot.owner)
+        for week in range(2):
+            made = open_tournament(tournament=self.event(series, week))
+            assert EntrantBot.objects.get(tournament=made).version is None  # frozen at the close
+        assert EntrantBot.objects.filter(bot=bot).count() == 2
+
+    def test_who_cannot_enter_is_told_and_the_others_enter(self):
+        series, alpha, beta = make_series(), make_bot("alpha"), make_bot("beta")
+        for bot in (alpha, beta):
+            enter_series(series=series, bots=[bot], by=bot.owner)
+        pause_bot(bot=alpha, reason="too loud")
+        made = open_tournament(tournament=self.event(series, 0))
+        assert list(made.entrants.values_list("name", flat=True)) == ["beta"]
+        notice = Notice.objects.get()
+        assert notice.player == alpha.owner
+        assert "too loud" in notice.text
+
+    def test_who_leaves_the_series_stays_in_what_has_opened(self):
+        series, bot = make_series(), make_bot("alpha")
+        entry = enter_series(series=series, bots=[bot], by=bot.owner)
+        open_tournament(tournament=self.event(series, 0))
+        leave_series(entry=entry, by=bot.owner)
+        open_tournament(tournament=self.event(series, 1))
+        assert EntrantBot.objects.filter(bot=bot).count() == 1
+
+    def test_entry_for_a_series_is_the_owners_and_made_once(self):
+        series, bot, other = make_series(), make_bot("alpha"), make_player()
+        with pytest.raises(EntryError, match="not yours"):
+            enter_series(series=series, bots=[bot], by=other)
+        entry = enter_series(series=series, bots=[bot], by=bot.owner)
+        with pytest.raises(EntryError, match="already"):
+            enter_series(series=series, bots=[bot], by=bot.owner)
+        with pytest.raises(EntryError, match="not yours"):
+            leave_series(entry=entry, by=other)
+        pairs = make_series(name="Pairs", template={**TEMPLATE, "kind": "pair"})
+        with pytest.raises(EntryError, match="two different bots"):
+            enter_series(series=pairs, bots=[bot, bot], by=bot.owner)
+
+    def test_points_of_the_places_add_up(self):
+        series = make_series(points_table=[10, 6, 3])
+        bots = [make_bot(name) for name in ("alpha", "beta", "gamma", "delta")]
+        for bot in bots:
+            enter_series(series=series, bots=[bot], by=bot.owner)
+        events = []
+        for week in range(2):
+            made = self.event(series, week)
+            Tournament.objects.filter(pk=made.pk).update(
+                opens_at=datetime.now(UTC),
+                closes_at=datetime.now(UTC) + timedelta(hours=1),
+                starts_at=datetime.now(UTC) + timedelta(hours=2 + week),
+            )
+            events.append(
+                play_all(start(open_tournament(tournament=Tournament.objects.get(pk=made.pk))))
+            )
+        worth = {1: 10, 2: 6, 3: 3}
+        expected = {
+            bot.name: sum(worth[event.entrants.get(name=bot.name).place] for event in events)
+            for bot in bots
+        }
+        page = season_page(series)
+        assert {row.name: row.points for row in page.table} == expected
+        assert [row.points for row in page.table] == sorted(expected.values(), reverse=True)
+        assert [event.counts for event in page.events] == [True, True]
+        assert {row.events for row in page.table} == {2}
+        assert season_table([10], events[:1])[0].points == 10
+
+    def test_tournament_with_sealed_results_does_not_count_yet(self):
+        series = make_series(points_table=[10, 6])
+        made = open_tournament(tournament=self.event(series, 0))
+        Tournament.objects.filter(pk=made.pk).update(
+            opens_at=datetime.now(UTC),
+            closes_at=datetime.now(UTC) + timedelta(hours=1),
+            starts_at=datetime.now(UTC) + timedelta(hours=2),
+        )
+        from tournament.competitions.services import enter, publish_results
+
+        for bot in (make_bot("alpha"), make_bot("beta")):
+            enter(tournament=made, bots=[bot], by=bot.owner)
+        seal_results(tournament=made, until=datetime.now(UTC) + timedelta(days=1))
+        made = play_all(start(Tournament.objects.get(pk=made.pk)))
+        assert (made.state, season_page(series).table) == ("finished", ())
+        publish_results(tournament=made)
+        assert [row.points for row in season_page(series).table] == [10, 6]

@@ -250,6 +250,128 @@ def test_series_that_was_switched_off_says_why_and_is_switched_on_again(olga, si
     assert (series.is_active, series.stopped_reason) == (True, "")
 
 
+def test_clone_has_all_settings_of_its_model_and_new_times(olga, site):
+    values = plan(
+        **{"round_robin-cycles": "2", "eighty-min_bid": "60", "eighty-nello": "false"},
+        max_entrants="12",
+        max_bots_per_player="2",
+        min_entrants="4",
+        if_too_few="postpone",
+        seeding="lot",
+        extra_boards="3",
+    )
+    olga.post(f"{TOURNAMENTS}add/", values)
+    model = Tournament.objects.get(slug="winter-cup")
+    assert f"?clone={model.pk}" in text_of(olga, f"{TOURNAMENTS}{model.pk}/change/")
+    page = olga.get(f"{TOURNAMENTS}add/?clone={model.pk}")
+    form = page.context["adminform"].form
+    sent = {}
+    for field in form:
+        value = field.value()
+        if hasattr(value, "isoformat"):
+            sent[f"{field.name}_0"], sent[f"{field.name}_1"] = (
+                f"{value:%Y-%m-%d}",
+                f"{value:%H:%M:%S}",
+            )
+        elif value not in (None, "", False):
+            sent[field.name] = "on" if value is True else str(value)
+    olga.post(f"{TOURNAMENTS}add/", {**sent, "name": "Spring Cup", "slug": ""})
+    clone = Tournament.objects.get(slug="spring-cup")
+    same = (
+        "game",
+        "kind",
+        "weight",
+        "cap",
+        "rated",
+        "records_public",
+        "max_entrants",
+        "max_bots_per_player",
+        "min_entrants",
+        "if_too_few",
+        "postpone_minutes",
+        "postpone_most",
+        "seeding",
+        "late_until_round",
+        "results_at",
+        "description",
+    )
+    assert {name: getattr(clone, name) for name in same} == {
+        name: getattr(model, name) for name in same
+    }
+    fields = ("format", "options", "ruleset", "contest", "time_control")
+    assert clone.stages.values_list(*fields).get() == model.stages.values_list(*fields).get()
+    assert clone.starts_at - clone.opens_at == model.starts_at - model.opens_at
+    assert (clone.commitment, clone.pub) == ("", "")
+
+
+def series_values(site, **changes) -> dict[str, object]:
+    return {
+        "name": "Friday Cup",
+        "like": str(site.table.pk),
+        "weekdays": ["4"],
+        "at": "18:30",
+        "time_zone": "Europe/Paris",
+        "open_minutes": "60",
+        "pause_minutes": "5",
+        "points": "10, 6, 3",
+        **changes,
+    }
+
+
+def test_series_is_made_like_a_tournament_after_its_next_starts_were_shown(olga, site, client):
+    path = "/admin/competitions/series/add/"
+    assert "Tournaments like" in text_of(olga, path)
+    shown = olga.post(path, series_values(site)).content.decode()
+    assert len(re.findall(r"Fri \d\d \w{3} \d{4}, 18:30 CES?T", shown)) == 5
+    assert not Series.objects.exists()
+    olga.post(path, series_values(site, confirmed="on"))
+    series = Series.objects.get()
+    assert (series.slug, series.points_table) == ("friday-cup", [10, 6, 3])
+    assert series.template["format"] == "round_robin"
+    assert "18:30 CE" in text_of(olga, f"/admin/competitions/series/{series.pk}/change/")
+    page = text_of(client, "/series/friday-cup/")
+    assert "every Friday at 18:30, Europe/Paris" in page
+    assert "10, 6, 3" in page
+    assert "Friday Cup" in text_of(client, "/series/")
+    assert len(client.get("/api/series/friday-cup").json()["next"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"time_zone": "Mars/Olympus"}, "there is no time zone"),
+        ({"at": "25:00"}, "hour must be in 0..23"),
+        ({"weekdays": [], "at": ""}, "say when"),
+        ({"weekdays": [], "at": "", "cron": "0 18 * *"}, "five fields"),
+        ({"points": "10, many"}, "whole numbers between commas"),
+        ({"open_minutes": "0"}, "greater than or equal to 1"),
+        ({"name": "§"}, "a name of its own"),
+    ],
+)
+def test_series_that_cannot_be_made_says_why_and_nothing_is_stored(olga, site, changes, message):
+    answer = olga.post(
+        "/admin/competitions/series/add/", series_values(site, confirmed="on", **changes)
+    )
+    assert message in answer.content.decode()
+    assert not Series.objects.exists()
+
+
+def test_player_enters_for_a_series_by_page_and_api(ann, olga, site, token, client):
+    olga.post("/admin/competitions/series/add/", series_values(site, confirmed="on"))
+    ann.post("/series/friday-cup/enter/", {"bot": "alpha"})
+    assert "alpha is entered for Friday Cup" in text_of(ann, "/series/friday-cup/")
+    headers = {"HTTP_AUTHORIZATION": f"Bearer {token}"}
+    answer = client.post(
+        "/api/series/friday-cup/entries", {"bot": "aces"}, "application/json", **headers
+    )
+    assert answer.status_code == 204
+    assert client.get("/api/series/friday-cup").json()["entries"] == ["aces", "alpha"]
+    assert client.delete("/api/series/friday-cup/entries/aces", **headers).status_code == 204
+    entry = Series.objects.get().entries.get()
+    ann.post("/series/friday-cup/leave/", {"entry": entry.pk})
+    assert client.get("/api/series/friday-cup").json()["entries"] == []
+
+
 def test_operation_without_its_reason_asks_for_it(olga, site):
     answer = operate(olga, "competitions/tournament", "cancel", site.table, reason=" ")
     assert "This field is required" in answer.content.decode()

@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils.html import escape
 
 from engine.agents import AgentLog
 from engine.record import decode_record, replay
@@ -189,6 +190,59 @@ def test_pages_ask_as_often_for_many_entrants_as_for_few(client, ann, site):
         bot = make_bot(f"more{number}")
         competitions.enter(tournament=site.open, bots=[bot], by=bot.owner)
     assert [queries_of(visitor, path) for visitor, path in paths] == before
+
+
+def test_conditions_of_entry_are_told_on_the_page_and_in_the_api(client, site):
+    cup = make_tournament(
+        [site.bots[0]],
+        name="Small Cup",
+        max_entrants=16,
+        max_bots_per_player=2,
+        min_entrants=4,
+        if_too_few="postpone",
+        postpone_minutes=1530,
+        postpone_most=3,
+        seeding="lot",
+    )
+    page = text_of(client, f"/tournaments/{cup.slug}/")
+    for words in (
+        "1 of 16 taken",
+        "at most 2",
+        "4, else it is postponed by 1 day 1 hour 30 minutes, at most 3 more times, then cancelled",
+        "a lot that anyone can check",
+    ):
+        assert words in page
+    entry = client.get(f"/api/tournaments/{cup.slug}").json()["entry"]
+    assert (entry["max_entrants"], entry["if_too_few"], entry["late_round"]) == (
+        16,
+        "postpone",
+        None,
+    )
+
+
+def test_notice_stands_on_the_players_pages_until_it_is_put_away(ann, bob, site):
+    competitions.cancel_tournament(tournament=site.open, reason="the <hall> is flooded")
+    paths = ("/", "/account/bots/", "/tournaments/open-one/")
+    for path in paths:
+        assert "Open One is cancelled: the &lt;hall&gt; is flooded" in text_of(ann, path)
+        assert "Open One is cancelled" not in text_of(bob, path)
+    ann.post("/account/notices/put-away/", {"back": "my-bots"})
+    for path in paths:
+        assert "Open One is cancelled" not in text_of(ann, path)
+
+
+def test_late_entry_is_made_by_the_page_and_published(ann, client, site):
+    plan = {"name": "Late", "format": "swiss", "late_until_round": 2}
+    cup = start(make_tournament(site.bots[1:], **plan))
+    page = text_of(ann, "/tournaments/late/")
+    assert "Enter late" in page
+    ann.post("/tournaments/late/enter/", {"bot": "alpha"})
+    assert "alpha has entered" in text_of(ann, "/tournaments/late/")
+    addendum = cup.entrants.get(name="alpha").addendum
+    assert escape(addendum) in text_of(client, "/tournaments/late/")
+    entries = client.get("/api/tournaments/late").json()["entries"]
+    assert [row["addendum"] for row in entries if row["name"] == "alpha"] == [addendum]
+    assert [row["seed"] for row in entries if row["name"] == "alpha"] == [4]
 
 
 def test_match_page_lists_its_attempts_but_names_no_host(client, site):

@@ -30,6 +30,8 @@ PAGES = {
     "/leaderboards/eighty/mono/": EVERYBODY,
     "/tournaments/": EVERYBODY,
     "/tournaments/cup/": EVERYBODY,
+    "/series/": EVERYBODY,
+    "/series/unknown/": (404,) * 5,
     "/tournaments/cup/matches/SE/R1/M1/": EVERYBODY,
     "/tournaments/cup/matches/SE/R1/M1/record.json": EVERYBODY,
     "/robots.txt": EVERYBODY,
@@ -49,6 +51,9 @@ PAGES = {
     "/account/log-out/": (405,) * 5,
     "/account/tokens/abc/revoke/": (LOGIN, 405, 405, 405, 405),
     "/account/versions/{rejected}/withdraw/": (LOGIN, 405, 405, 405, 405),
+    "/series/unknown/enter/": (LOGIN, 405, 405, 405, 405),
+    "/series/unknown/leave/": (LOGIN, 405, 405, 405, 405),
+    "/account/notices/put-away/": (LOGIN, 405, 405, 405, 405),
     "/tournaments/open-one/enter/": (LOGIN, 405, 405, 405, 405),
     "/tournaments/open-one/leave/": (LOGIN, 405, 405, 405, 405),
     # the API: cookies let nobody in
@@ -64,6 +69,9 @@ PAGES = {
     "/api/tournaments": EVERYBODY,
     "/api/tournaments/cup": EVERYBODY,
     "/api/tournaments/cup/entries": (405,) * 5,
+    "/api/series/unknown": (404,) * 5,
+    "/api/series/unknown/entries": (405,) * 5,
+    "/api/series/unknown/entries/alpha": (405,) * 5,
     "/api/tournaments/cup/entries/alpha": (405,) * 5,
     "/api/matches/cup/SE/R1/M1": EVERYBODY,
     "/api/matches/cup/SE/R1/M1/record": EVERYBODY,
@@ -93,6 +101,7 @@ PAGES = {
     "/admin/competitions/round/": STAFF,
     "/admin/competitions/ruling/": STAFF,
     "/admin/competitions/series/": STAFF,
+    "/admin/competitions/series/add/": STAFF,
 }
 UNTABLED = {
     # Operators' own; its rights are tested with the operations.
