@@ -31,6 +31,7 @@ from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from engine.wheels.archive import MAX_WHEEL_BYTES
 from tournament.operations.errors import OperationsError
 from tournament.operations.home import default_home, private_folder
 
@@ -197,7 +198,7 @@ STORAGES = {
 }
 WHEEL_CACHE = ARENA_HOME / "wheels"
 """Unpacked wheels, each in a folder named by its hash; may be deleted whenever no worker runs."""
-WHEEL_MAX_BYTES = 5 * 1024 * 1024
+WHEEL_MAX_BYTES = MAX_WHEEL_BYTES
 DATA_UPLOAD_MAX_MEMORY_SIZE = WHEEL_MAX_BYTES + 256 * 1024
 FILE_UPLOAD_MAX_MEMORY_SIZE = WHEEL_MAX_BYTES
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000

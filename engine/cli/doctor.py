@@ -8,8 +8,8 @@ import msgspec
 
 from engine.cli.exits import ExitCode
 from engine.cli.output import print_json, print_table, say
-from engine.cli.site_limits import Comparison, compare_with_site, spell_bytes, spell_speed
-from engine.sandbox.limits import PublishedLimits, limits_here
+from engine.cli.site_limits import Comparison, compare_with_site, spell_speed
+from engine.sandbox.limits import CLOCK, PublishedLimits, describe_sizes, limits_here
 from engine.sandbox.probe import ProbeReport, probe_sandbox
 from engine.sandbox.speed import budget_percent
 
@@ -64,27 +64,13 @@ def _print_report(report: ProbeReport) -> None:
 def _print_limits(limits: PublishedLimits, percent: int) -> None:
     packages = ", ".join(f"{name} {number}" for name, number in limits.packages.items())
     say(f"bots get Python {limits.python}, its standard library, {packages}")
-    print_table(
-        ("limit", "value"),
-        [
-            ("memory of a process", spell_bytes(limits.memory_bytes)),
-            ("more where it has numpy", spell_bytes(limits.numpy_bytes)),
-            ("its stack", spell_bytes(limits.stack_bytes)),
-            ("its open files", str(limits.open_files)),
-            ("its log", spell_bytes(limits.log_bytes)),
-            ("a crash's traceback", spell_bytes(limits.traceback_bytes)),
-            ("a wheel", spell_bytes(limits.wheel_bytes)),
-            ("a wheel, unpacked", spell_bytes(limits.unpacked_bytes)),
-            ("at most times its size", str(limits.unpacked_ratio)),
-            ("files of a wheel", str(limits.wheel_files)),
-        ],
-    )
+    print_table(("limit", "value"), describe_sizes(limits))
     say()
     print_table(
         ("time control", "start ms", "game ms", "per action ms", "real time per action ms"),
         [msgspec.structs.astuple(control) for control in limits.time_controls],
     )
-    say(f"This machine grants {percent} % of these CPU times, for its speed.")
+    say(f"{CLOCK} This machine grants {percent} % of these CPU times, for its speed.")
 
 
 def _print_comparison(comparison: Comparison, percent: int) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from engine.errors import UsageError
-from engine.sandbox.limits import PublishedLimits
+from engine.sandbox.limits import PublishedLimits, spell_bytes
 
 _SECONDS = 10
 _MOST_BYTES = 1 << 20
@@ -112,14 +112,6 @@ _NUMBERS = {
 def _spell(name: str, limits: PublishedLimits) -> str:
     value: int = getattr(limits, name)
     return spell_bytes(value) if name.endswith("_bytes") else str(value)
-
-
-def spell_bytes(count: int) -> str:
-    """``5 MiB``, ``64 KiB``, ``10 bytes``."""
-    for unit, size in (("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= size:
-            return f"{count / size:g} {unit}"
-    return f"{count} bytes"
 
 
 def _differ(title: str, here: str | None, there: str | None) -> Iterator[str]:

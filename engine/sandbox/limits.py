@@ -52,3 +52,51 @@ def limits_here(*, wheel_bytes: int = MAX_WHEEL_BYTES) -> PublishedLimits:
         wheel_files=MAX_FILES,
         time_controls=tuple(TIME_CONTROLS.values()),
     )
+
+
+CLOCK = (
+    "A clock counts the CPU time of the bot's process from question to answer, not the time that passes; "
+    "each game begins with a full one."
+)
+"""What the time controls mean, in a sentence."""
+
+
+def describe_sizes(limits: PublishedLimits) -> tuple[tuple[str, str], ...]:
+    """What is bounded, and by how much, for people."""
+    return (
+        ("memory of a process", spell_bytes(limits.memory_bytes)),
+        ("more where it has numpy", spell_bytes(limits.numpy_bytes)),
+        ("its stack", spell_bytes(limits.stack_bytes)),
+        ("its open files", str(limits.open_files)),
+        ("its log", spell_bytes(limits.log_bytes)),
+        ("a crash's traceback", spell_bytes(limits.traceback_bytes)),
+        ("a wheel", spell_bytes(limits.wheel_bytes)),
+        ("a wheel, unpacked", spell_bytes(limits.unpacked_bytes)),
+        ("at most times its size", str(limits.unpacked_ratio)),
+        ("files of a wheel", str(limits.wheel_files)),
+    )
+
+
+def describe_clock(control: TimeControl) -> str:
+    """``fast: 2 s to start, 0.5 s for each game, …``."""
+    start, game, gain, cap = (
+        f"{milliseconds / 1000:g} s"
+        for milliseconds in (
+            control.start_cpu_ms,
+            control.game_cpu_ms,
+            control.action_cpu_ms,
+            control.action_wall_ms,
+        )
+    )
+    return (
+        f"{control.name}: {start} to start, {game} for each game, {gain} gained with each question; "
+        f"at most {cap} of real time for an answer"
+    )
+
+
+def spell_bytes(count: int) -> str:
+    """``5 MiB``, ``64 KiB``, ``10 bytes``."""
+    for unit, size in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size:
+            return f"{count / size:g} {unit}"
+    return f"{count} bytes"

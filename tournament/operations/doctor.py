@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.sandbox.findings import Finding, Grade
-from engine.sandbox.limits import limits_here
+from engine.sandbox.limits import CLOCK, describe_clock, describe_sizes, limits_here
 from engine.sandbox.probe import probe_sandbox
 from engine.sandbox.speed import budget_percent
 from tournament.operations.broker import find_server
@@ -20,8 +20,6 @@ from tournament.operations.home import default_home
 from tournament.operations.stack import cores
 
 SPACE_WANTED_BYTES = 1_000_000_000
-
-
 _SIGNS = {"ok": "ok     ", "weak": "WEAKER ", "missing": "MISSING"}
 
 
@@ -33,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     findings = [
         check_machine(),
         *probe_sandbox().findings,
-        check_speed(),
+        tell_limits(),
         check_broker(),
         check_home(home),
     ]
@@ -50,14 +48,15 @@ def check_machine() -> Finding:
     return Finding("machine", "ok" if sys.platform == "linux" else "missing", text)
 
 
-def check_speed() -> Finding:
-    """What bots get here: Python, packages, and CPU time for the speed of this machine."""
+def tell_limits() -> Finding:
+    """What bots get here, and how much CPU time for the speed of this machine."""
     limits = limits_here()
     packages = ", ".join(f"{name} {version}" for name, version in limits.packages.items())
-    text = (
-        f"Python {limits.python}, {packages}; {budget_percent()} % of the time controls' CPU time"
-    )
-    return Finding("bots get", "ok", text)
+    sizes = ", ".join(f"{name} {size}" for name, size in describe_sizes(limits))
+    clocks = (describe_clock(control) for control in limits.time_controls)
+    granted = f"This machine grants {budget_percent()} % of these CPU times, for its speed."
+    text = f"Python {limits.python}, its standard library, {packages}"
+    return Finding("bots get", "ok", text, (sizes, *clocks, f"{CLOCK} {granted}"))
 
 
 def check_broker() -> Finding:

@@ -43,7 +43,12 @@ def test_what_is_weaker_is_told_with_what_would_mend_it_and_the_site_can_run(
     said = capsys.readouterr().out
     assert "WEAKER  level: landlock" in said
     assert "WEAKER  Landlock: version 4\n          use a newer kernel\n" in said
-    assert f"Python {platform.python_version()}, domino-arena" in said
+    assert (
+        f"bots get: Python {platform.python_version()}, its standard library, domino-arena" in said
+    )
+    assert "memory of a process 256 MiB, more where it has numpy 120 MiB" in said
+    assert "fast: 2 s to start, 0.5 s for each game, 0.01 s gained with each question" in said
+    assert "A clock counts the CPU time" in said
 
 
 def test_missing_broker_is_said(monkeypatch):

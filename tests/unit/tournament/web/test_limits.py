@@ -51,8 +51,8 @@ def test_page_tells_the_limits_that_are_enforced(client):
     assert f"{here.python}, with its standard library" in page
     for told in ("256 MiB of address space", "120 MiB more", "64 KiB of", "8 KiB of its own"):
         assert told in page
-    assert "5 MiB" in page  # of a wheel: the site takes less than the engine
-    assert "10 MiB" not in page
+    assert "<td>10 MiB</td>" in page  # a wheel
+    assert "<td>20 MiB, and no more than 200 times the size</td>" in page
     for control in TIME_CONTROLS.values():
         assert f'<th scope="col" class="number">{control.name}</th>' in page
         assert f'<td class="number">{control.game_cpu_ms / 1000:g} s</td>' in page
@@ -76,7 +76,8 @@ def test_guide_and_footer_lead_to_the_limits(client):
 
 
 @pytest.mark.django_db
-def test_arena_reads_what_the_api_answers(client):
+def test_arena_reads_what_the_api_answers(client, settings):
+    settings.WHEEL_MAX_BYTES = 5 << 20  # of a site that takes less
     add_worker()
     add_worker("matches@silent", silent_seconds=0)
     there = msgspec.json.decode(client.get("/api/limits").content, type=SiteLimits)
