@@ -14,6 +14,7 @@ from tests.postgresql import private_postgresql
 ROOT = Path(__file__).parent.parent.parent
 CHOSEN = (
     "tests/integration/test_concurrency.py",
+    "tests/integration/test_ratings_at_once.py",
     "tests/unit/tournament/store",
     "tests/unit/tournament/leaderboards/test_log.py",
     "tests/unit/tournament/competitions/test_dispatching.py",

@@ -311,6 +311,26 @@ def test_calibration_of_a_test_that_errs_too_often_is_not_good(arena, monkeypatc
     assert "TOO OFTEN" in answer.out
 
 
+@pytest.mark.sandbox
+def test_sandboxed_sets_on_two_cores_are_the_trusted_ones(arena):
+    command = (
+        "compare",
+        "greedy",
+        "random",
+        "--game",
+        "eighty",
+        "--sets",
+        "40",
+        "--seed",
+        "d",
+        "--json",
+    )
+    sandboxed = arena(*command, "--jobs", "2")
+    trusted = arena(*command, "--jobs", "1", "--trusted")
+    assert (sandboxed.json["sandboxed"], trusted.json["sandboxed"]) == (True, False)
+    assert numbers(sandboxed) == numbers(trusted)
+
+
 @pytest.mark.slow
 @pytest.mark.exhaustive
 def test_a_bot_is_called_better_than_its_copy_in_at_most_7_of_100_runs(arena):
