@@ -41,6 +41,7 @@ from tests.hostile.stage import (
 )
 from tests.hostile.test_verdicts import VERDICTS
 from tests.hostile.weaken import WHOLE, WITHOUT
+from tests.hostile.wheel_walls import WHEEL_WALLS
 
 ALL = "nothing"
 """The column in which no wall is missing."""
@@ -270,6 +271,7 @@ REFEREE: dict[str, Kept] = {
     "the cap of real time": Kept("time", sleeps_too_long, _without_cap),
     "fresh processes for a rotation": Kept("reading", remembers_hands, _without_fresh_processes),
     "the copy in memory": Kept("reading", remembers_by_caches, _without_memory),
+    **{wall: Kept(*row) for wall, row in WHEEL_WALLS.items()},
 }
 
 

@@ -55,6 +55,7 @@ from tests.hostile.wheel_makers import (
     with_file,
     zip_of,
 )
+from tests.hostile.wheel_walls import WHEEL_WALLS
 
 SHADOW = "would stand in for another module"
 LIE = "does not tell the truth"
@@ -573,6 +574,17 @@ def test_every_module_that_a_bot_could_import_from_elsewhere_is_a_name_that_is_t
     packages = {name.removesuffix(".zip") for name in provided if not name.endswith(".libs")}
     assert packages - RESERVED_NAMES == set()
     assert "engine" in RESERVED_NAMES
+
+
+@pytest.mark.parametrize(
+    ("attack", "take_away"), [row[1:] for row in WHEEL_WALLS.values()], ids=WHEEL_WALLS
+)
+def test_attack_succeeds_as_soon_as_the_check_against_it_is_missing(tmp_path, attack, take_away):
+    for place in ("with", "without"):
+        (tmp_path / place).mkdir()
+    assert not attack(tmp_path / "with")
+    with take_away():
+        assert attack(tmp_path / "without")
 
 
 HONEST = {
