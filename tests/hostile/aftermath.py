@@ -27,7 +27,7 @@ from engine.record import (
 )
 from engine.referee import PlayedMatch, play_match
 from engine.sandbox.agent import sandbox_factory
-from engine.sandbox.launcher import Launcher, is_unpacked_wheel
+from engine.sandbox.launcher import Launcher, _children, is_unpacked_wheel
 from engine.sandbox.memory import memory_folder, wheel_in_memory
 from engine.sdk.timecontrol import TimeControl
 from engine.shuffle import local_prk
@@ -151,11 +151,13 @@ def _parent_and_session(pid: int) -> tuple[int, int]:
 
 
 def _seconds_until_dead(zygotes: list[int], began: float) -> float | None:
-    while living(zygotes):
-        if time.monotonic() - began > MOST_SECONDS:
-            return None
+    while time.monotonic() - began < MOST_SECONDS:
+        if not any(_children(pid) for pid in zygotes):
+            seconds = time.monotonic() - began
+            if not living(zygotes):  # nor has anything escaped; this look takes longer than dying
+                return seconds
         time.sleep(0.001)
-    return time.monotonic() - began
+    return None
 
 
 # Traces
@@ -242,7 +244,8 @@ def print_aftermath(level: str, launcher: Any, bots: Iterable[str]) -> int:
                 for row in attempts_here()
             ),
         ]
-        play_against(sources[0][1](), launcher, folder)  # starts the zygotes
+        for _, write in (sources[0], sources[-1]):
+            play_against(write(), launcher, folder)  # starts the zygotes
         before = load_of(launcher)
         for attack, write in sources:
             found = play_against(write(), launcher, folder)

@@ -178,6 +178,19 @@ def test_random_states_of_forks_tell_nothing_of_each_other(tmp_path, level, kind
 # Memory
 
 
+KEEPS = """
+import os
+PLAN, KEPT, read = {plan!r}, [], os.read
+
+def keep(descriptor, size):
+    KEPT.append(read(descriptor, size))
+    return KEPT[-1]
+
+os.read = keep
+"""
+"""What is added to a bot, so that it remembers all that it is sent."""
+
+
 def memory_of(pid):
     """All that a process could read of itself."""
     with (
@@ -222,7 +235,7 @@ def test_memory_of_a_process_has_nothing_of_another_seat_and_the_zygote_s_nothin
             plan, folder = f"plan-{secrets.token_hex(8)}", secrets.token_hex(32)
             source = source_in(tmp_path / folder, "well_behaved")
             with (tmp_path / folder / "well_behaved.py").open("a") as file:
-                file.write(f"\nPLAN = {plan!r}\n")
+                file.write(KEEPS.replace("{plan!r}", repr(plan)))
             agents.append(make_agent(source, launcher=LAUNCHERS[level]))
             agents[-1].start()
             assert isinstance(agents[-1].wait_ready(GENEROUS), int)
