@@ -42,6 +42,8 @@ NUMPY_BOT = BOT.replace("from engine.sdk", "import numpy as np\nfrom engine.sdk"
     "legal[0]", "legal[int(np.argmin(np.ones((9, 9)) @ np.arange(9.0)))]"
 )
 """The same answer, calculated."""
+_BUSY = 1.2
+"""From so many times as long on, what was measured is other programs too."""
 STEPS = 400
 """Steps of one measurement."""
 SEED = "bench"
@@ -94,16 +96,17 @@ def run(*, pairs: int, strict: bool, as_json: bool) -> ExitCode:
     """Measure and tell; NOT_GOOD if `strict` and a goal is missed."""
     from engine.cli.output import note
     from engine.sandbox.probe import require_sandbox
+    from engine.sandbox.starvation import OwnPace
 
-    report = require_sandbox()
+    report, pace = require_sandbox(), OwnPace()
     measurements = []
     for measurement in bench_sandbox(pairs=pairs):
         note(f"measured {measurement.name}")
         measurements.append(measurement)
     if as_json:
-        _tell_as_json(measurements, str(report.level))
+        _tell_as_json(measurements, str(report.level), pace.slowdown())
     else:
-        _tell_as_table(measurements, str(report.level))
+        _tell_as_table(measurements, str(report.level), pace.slowdown())
     is_good = all(measurement.is_reached for measurement in measurements)
     return ExitCode.OK if is_good or not strict else ExitCode.NOT_GOOD
 
@@ -338,16 +341,23 @@ def _echo() -> Iterator[Callable[[], None]]:
         os.waitpid(pid, 0)
 
 
-def _tell_as_json(measurements: list[Measurement], level: str) -> None:
+def _tell_as_json(measurements: list[Measurement], level: str, slowdown: float) -> None:
     import platform
 
     from engine.cli.output import print_json
 
     rows = [{**row._asdict(), "is_reached": row.is_reached} for row in measurements]
-    print_json({"python": platform.python_version(), "level": level, "measurements": rows})
+    print_json(
+        {
+            "python": platform.python_version(),
+            "level": level,
+            "slowdown": round(slowdown, 2),
+            "measurements": rows,
+        }
+    )
 
 
-def _tell_as_table(measurements: list[Measurement], level: str) -> None:
+def _tell_as_table(measurements: list[Measurement], level: str, slowdown: float) -> None:
     from engine.cli.output import print_table, say
 
     print_table(
@@ -368,3 +378,8 @@ def _tell_as_table(measurements: list[Measurement], level: str) -> None:
     say(
         f"Level {level}. A ratio is the median over pairs measured in turns, in real time on one core."
     )
+    if slowdown > _BUSY:
+        say(
+            f"Other programs took this one's time: it took {slowdown:.1f} times as long as it ran. Measure again "
+            "on a quiet machine before you believe times, and ratios of times so short."
+        )

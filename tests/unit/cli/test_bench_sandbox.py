@@ -40,6 +40,15 @@ def test_ratio_is_the_median_of_the_pairs():
     assert (compared.value, compared.peer_value, compared.ratio) == (4.0, 2.0, 4.0)
 
 
+@pytest.mark.parametrize(("slowdown", "is_told"), [(1.0, False), (1.1, False), (2.5, True)])
+def test_machine_that_was_busy_meanwhile_is_told(capsys, slowdown, is_told):
+    measured = [measurement(1.0, 4.0, 4.5, is_at_most=True)]
+    bench_sandbox._tell_as_table(measured, "bubblewrap", slowdown)
+    assert ("Other programs" in capsys.readouterr().out) is is_told
+    bench_sandbox._tell_as_json(measured, "bubblewrap", slowdown)
+    assert json.loads(capsys.readouterr().out)["slowdown"] == slowdown
+
+
 @pytest.mark.sandbox
 @pytest.mark.parametrize(
     ("strict", "ratio", "code"),
