@@ -261,8 +261,8 @@ class Format(ABC):
 
 def check_qualifiers(fmt: Format, view: StageView, count: int) -> None:
     """Raise FormatError unless `count` can go on from the stage: it is over, and so many are left."""
-    if fmt.next_round(view) is not None:
-        raise FormatError("nobody goes on before the stage is over: play its other rounds first")
+    if fmt.next_round(view) is not None or not all(each.is_complete for each in view.rounds):
+        raise FormatError("nobody goes on before the stage is over: play its other matches first")
     left = len(view.active)
     if not 1 <= count <= left:
         raise FormatError(

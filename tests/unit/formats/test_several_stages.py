@@ -143,6 +143,16 @@ def test_nobody_goes_on_before_the_stage_is_over():
         SE.qualify(view, 2)
 
 
+@pytest.mark.parametrize("name", ["round_robin", "groups", "gauntlet"])
+def test_nobody_goes_on_while_a_match_of_the_last_published_round_is_open(name):
+    fmt = get_format(name)
+    view = start(fmt, 6)
+    while (planned := fmt.next_round(view)) is not None:
+        view = publish(view, planned)
+    with pytest.raises(FormatError, match="before the stage is over"):
+        fmt.qualify(view, 2)
+
+
 def test_nobody_goes_on_from_the_last_stage():
     with pytest.raises(FormatError, match="the last stage"):
         next_stage_entrants(play_stage(SE, start(SE, 4)), TABLE_THEN_CUP[1])
