@@ -123,10 +123,15 @@ def advance_round(*, tournament: Tournament) -> bool:
 
 
 def _close_rounds(stage: Stage) -> bool:
-    """Close what is decided up to the first round that is not; so the log's order is that of the rounds."""
+    """Close what is decided up to the first round that is not; so the log's order is that of the rounds.
+
+    The batches of a continuous format close each by itself: one slow match holds up no other's rating.
+    """
     closed = False
     for opened in stage.rounds.filter(state=RoundState.OPEN).order_by("index"):
         if opened.is_partial or opened.pairings.filter(decided_by="").exists():
+            if stage_format(stage).is_continuous:
+                continue
             break
         if opened.published_at is not None:
             rate_round(opened)

@@ -76,6 +76,24 @@ def test_next_round_is_published_when_the_last_match_is_decided(bots, as_if_sand
     assert Round.objects.count() == 2
 
 
+def test_batches_of_a_ladder_go_on_and_are_rated_while_an_earlier_one_is_open(
+    bots, as_if_sandboxed
+):
+    tournament = start(make_tournament(bots, format="ladder", contest=BOARDS))
+    slow, quick = tournament.matches.order_by("pk")
+    play(quick)
+    assert services.advance_round(tournament=tournament)
+    (again,) = tournament.matches.filter(pairing__round__index=2)
+    play(again)
+    assert services.advance_round(tournament=tournament)
+    states = dict(tournament.stages.get().rounds.values_list("index", "state"))
+    assert states == {1: "open", 2: "complete", 3: "open"}
+    assert RatingEvent.objects.count() == 1
+    play(slow)
+    assert services.advance_round(tournament=tournament)
+    assert RatingEvent.objects.count() == 3
+
+
 def test_rounds_paired_ahead_are_closed_in_their_order(bots, as_if_sandboxed):
     tournament = start(make_tournament(bots, format="round_robin", contest=BOARDS))
     assert tournament.matches.count() == 6
