@@ -171,10 +171,13 @@ def _end(hands: Sequence[_Hand]) -> None:
 def _serve(connection: Connection[Any, Any], sources: Sources, trusted: bool) -> None:
     """Play what comes until the line is closed, as it is when the other side dies. Runs in its own process."""
     signal.signal(signal.SIGTERM, _leave)
-    with contextlib.suppress(EOFError, OSError):
-        while True:
-            spec: MatchSpec = connection.recv()
-            connection.send(_try(spec, sources, trusted=trusted))
+    try:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                spec: MatchSpec = connection.recv()
+                connection.send(_try(spec, sources, trusted=trusted))
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it is leaving already, and has to tidy up
 
 
 def _leave(_signal: int, _frame: object) -> None:

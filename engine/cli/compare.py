@@ -179,8 +179,11 @@ def run(
             records=records,
         )
         if calibrate is not None:
+            limit = MOST_SETS if max_sets is None else max_sets
             test = _test_of(elo0, elo1)
-            return _calibrate(table, games, test, question, runs=calibrate, as_json=as_json)
+            return _calibrate(
+                table, games, test, question, runs=calibrate, most_sets=limit, as_json=as_json
+            )
         reports = []
         for name in games:
             report = play_game(table, name, question, quiet=as_json)
@@ -601,6 +604,7 @@ def _calibrate(
     question: Question,
     *,
     runs: int,
+    most_sets: int,
     as_json: bool,
 ) -> ExitCode:
     """Let the test judge a bot against its own copy, again and again, by sets that the two really played."""
@@ -613,7 +617,7 @@ def _calibrate(
             return ExitCode.INTERRUPTED if report.is_interrupted else ExitCode.NOT_GOOD
         chances = between_equals(report.counts)
         generator = random.Random(f"{table.seed} {name}")  # noqa: S311 a simulation, no secret
-        calibration = simulate(test, chances, runs=runs, most_sets=MOST_SETS, generator=generator)
+        calibration = simulate(test, chances, runs=runs, most_sets=most_sets, generator=generator)
         is_good = is_good and calibration.rate <= ACCEPTED_RATE
         found.append({"game": name, "counts": report.counts, **_describe_runs(calibration)})
         if not as_json:

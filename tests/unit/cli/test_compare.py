@@ -303,6 +303,15 @@ def test_calibration_tells_the_rate_and_is_the_same_each_time(arena):
     assert found.code == (ExitCode.NOT_GOOD if max(rates) > 0.07 else ExitCode.OK)
 
 
+def test_simulated_runs_give_up_after_the_most_sets(arena):
+    command = ("random", "--calibrate", "5", "--sets", "30", "--max-sets", "25", "--jobs", "1")
+    answer = compare(arena, *command, "--game", "podkidnoe", "--json")
+    (game,) = answer.json["games"]
+    assert sum(game["counts"]) == 30
+    assert game["mean_sets"] == 25
+    assert game["accepted_h1"] + game["accepted_h0"] == 0
+
+
 def test_calibration_of_a_test_that_errs_too_often_is_not_good(arena, monkeypatch):
     monkeypatch.setattr("engine.cli.compare.ACCEPTED_RATE", 0.0)
     command = ("random", "--calibrate", "200", "--sets", "40", "--elo1", "100", "--jobs", "1")
@@ -344,18 +353,13 @@ def test_a_bot_is_called_better_than_its_copy_in_at_most_7_of_100_runs(arena):
     assert answer.code == ExitCode.OK
 
 
-def children_of(pid: int) -> set[int]:
-    listing = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return {int(child) for child in listing}
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-def test_interrupted_it_tells_what_it_has_and_leaves_no_process(tmp_path: Path):
+def start_comparing(folder: Path) -> subprocess.Popen[str]:
+    """A comparison on two cores that will take long, once it has told of its first sets."""
     command = [sys.executable, "-c", "from engine.cli import main; main()"]
     command += ["compare", "random", "random", "--game", "eighty", "--trusted", "--jobs", "2"]
     running = subprocess.Popen(
         [*command, "--elo1", "1", "--max-sets", "1000000"],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -363,14 +367,54 @@ def test_interrupted_it_tells_what_it_has_and_leaves_no_process(tmp_path: Path):
         start_new_session=True,
     )
     assert running.stderr.readline().startswith("eighty: 40 sets, Elo")
-    workers = children_of(running.pid)
-    assert len(workers) >= 2
+    return running
+
+
+def players_of(running: subprocess.Popen[str]) -> set[int]:
+    """The processes in which it plays."""
+    children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+    return {
+        int(child)
+        for child in children
+        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
+    }
+
+
+def await_end(pids: set[int]) -> None:
+    until = time.monotonic() + 20
+    while alive := {pid for pid in pids if Path(f"/proc/{pid}").exists()}:
+        assert time.monotonic() < until, alive
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_interrupted_it_tells_what_it_has_and_leaves_no_process(tmp_path: Path):
+    running = start_comparing(tmp_path)
+    players = players_of(running)
+    assert len(players) == 2
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all of them
     out, err = running.communicate(timeout=60)
     assert running.returncode == ExitCode.INTERRUPTED
     assert "Interrupted. No difference found" in out
     assert "Traceback" not in err
-    until = time.monotonic() + 20
-    while alive := {pid for pid in workers if Path(f"/proc/{pid}").exists()}:
-        assert time.monotonic() < until, alive
-        time.sleep(0.05)
+    await_end(players)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_death_of_a_process_that_plays_is_our_failure_and_told_as_one(tmp_path: Path):
+    running = start_comparing(tmp_path)
+    first, other = players_of(running)
+    os.kill(first, signal.SIGKILL)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == ExitCode.FAILURE
+    assert "a process that played matches died (exit code -9)" in err
+    await_end({first, other})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_players_do_not_outlive_a_command_that_was_killed(tmp_path: Path):
+    running = start_comparing(tmp_path)
+    players = players_of(running)
+    running.kill()
+    running.communicate(timeout=60)
+    await_end(players)
