@@ -62,24 +62,27 @@ def mark_of(folder: Path) -> str:
 
     Of names, kinds, sizes, inodes and times, so without reading the files; empty if there is no folder.
     """
-    mark = hashlib.sha256()
     try:
-        for path in (folder, *sorted(folder.rglob("*"))):
-            found = path.lstat()
-            told = (
-                found.st_mode,
-                found.st_size,
-                found.st_ino,
-                found.st_mtime_ns,
-                found.st_ctime_ns,
-            )
-            # A folder that is renamed keeps all but its time of change.
-            mark.update(
-                repr((path.relative_to(folder), told[: 4 if path == folder else 5])).encode()
-            )
+        found = os.lstat(folder)
+        if not stat.S_ISDIR(found.st_mode):
+            return ""
+        # A folder that is renamed keeps all but its time of change.
+        told = [(found.st_mode, found.st_ino, found.st_mtime_ns), *_told_below(str(folder))]
     except OSError:
         return ""
-    return mark.hexdigest()
+    return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+def _told_below(folder: str) -> Iterator[tuple[object, ...]]:
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            found = entry.stat(follow_symlinks=False)
+            yield (
+                entry.name, found.st_mode, found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns,
+            )  # fmt: skip
+            if entry.is_dir(follow_symlinks=False):
+                yield from _told_below(entry.path)
+                yield ()
 
 
 def holds(folder: Path, files: Mapping[str, bytes]) -> bool:

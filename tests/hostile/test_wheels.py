@@ -286,6 +286,8 @@ ROWS = {
         "a namespace pluggy": (lambda: with_file("pluggy/hooks.txt"), SHADOW),
         "MsgSpec": (lambda: with_file("MsgSpec.py"), SHADOW),
         "packaging": (lambda: with_file("packaging/version.py"), SHADOW),
+        "numpy": (lambda: with_file("numpy/random.py"), SHADOW),
+        "NumPy": (lambda: with_file("NumPy.py"), SHADOW),
     },
     "too much": {
         "2001 files": (lambda: wheel(*[Entry(f"d/f{i}", b"") for i in range(MAX_FILES)]), "files; at most 2000"),
