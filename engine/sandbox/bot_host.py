@@ -192,25 +192,26 @@ class _Host:
 
     def _play_turn(self, strategy: Strategy[Any, Any], request: wire.Turn[Any]) -> wire.Reply:
         self._log.mark("game {}, deal {}, action {}", self._games, request.deal, request.action)
-        return self._guard(request.turn, _choose, strategy, request.observation, request.turn)
+        try:
+            choice = loading.choose(strategy, request.observation)
+            if isinstance(choice, int):
+                return wire.Answer(request.turn, choice)
+            if isinstance(choice, loading.IllegalChoice):
+                return wire.Illegal(request.turn, choice.action)
+            return wire.Nonsense(request.turn, choice.kind)
+        except BaseException as error:  # noqa: BLE001  # as in _guard, without a call in between
+            self._end_with(error, request.turn)
 
     def _guard(self, turn: int, call: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """What `call` returns; if it raises, tell, and end this process."""
         try:
             return call(*args, **named)
         except BaseException as error:  # noqa: BLE001  # also SystemExit: whatever a bot raises is its crash
-            self._spare.close()
-            os.write(_TRACEBACK, loading.describe_crash(error))
-            out_of_memory = issubclass(type(error), MemoryError)
-            _send(wire.Crashed(turn, loading.type_name(error), out_of_memory))
-            os._exit(1)
+            self._end_with(error, turn)
 
-
-def _choose(strategy: Strategy[Any, Any], observation: Any, turn: int) -> wire.Reply:
-    match loading.choose(strategy, observation):
-        case loading.IllegalChoice(action=action):
-            return wire.Illegal(turn, action)
-        case loading.NoAction(kind=kind):
-            return wire.Nonsense(turn, kind)
-        case index:
-            return wire.Answer(turn, index)
+    def _end_with(self, error: BaseException, turn: int) -> NoReturn:
+        self._spare.close()
+        os.write(_TRACEBACK, loading.describe_crash(error))
+        out_of_memory = issubclass(type(error), MemoryError)
+        _send(wire.Crashed(turn, loading.type_name(error), out_of_memory))
+        os._exit(1)
