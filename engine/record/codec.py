@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from functools import cache
 from importlib.resources import files
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -78,14 +77,9 @@ def record_schema() -> dict[str, Any]:
     return schema
 
 
-@cache
-def _decoder(kind: type[_T]) -> msgspec.json.Decoder[_T]:
-    return msgspec.json.Decoder(kind)
-
-
 def _decode(data: bytes, kind: type[_T]) -> _T:
     try:
-        return _decoder(kind).decode(data)
+        return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
         _parse_once(data)
         _locate(msgspec.json.decode(data), kind, "")
