@@ -16,12 +16,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from engine.agents import BotSource
 from engine.cli.exits import ExitCode
+
+if TYPE_CHECKING:
+    from engine.agents import BotSource
 
 BOT = '''\
 """Answers with the first legal action: what is measured is what lies around it."""

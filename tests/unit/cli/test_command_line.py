@@ -94,6 +94,7 @@ def test_help_starts_without_the_engine():
         "engine.cli",
         "engine.cli.app",
         "engine.cli.bench",
+        "engine.cli.bench_fairness",
         "engine.cli.bench_formats",
         "engine.cli.bench_sandbox",
         "engine.cli.exits",
