@@ -131,8 +131,16 @@ def test_what_is_no_file_is_one_clear_error(tmp_path, make, words):
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ((HERE / "import_without_end.py").read_text(), "used up its CPU time while starting"),
-        ((HERE / "fork.py").read_text(), "PermissionError while choosing an action"),
+        pytest.param(
+            (HERE / "import_without_end.py").read_text(),
+            "used up its CPU time while starting",
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param(
+            (HERE / "fork.py").read_text(),
+            "PermissionError while choosing an action",
+            marks=pytest.mark.exhaustive,
+        ),
         ("print('x' * 10**7)\nraise ValueError\n", "raised ValueError while starting"),
     ],
     ids=["an import without end", "forks", "floods its log"],
