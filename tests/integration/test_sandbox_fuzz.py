@@ -142,7 +142,7 @@ PACKETS = (
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(packet=PACKETS)
 def test_any_packet_is_an_answer_or_the_seat_s_own_fault(pid, packet):
     check(pid, packet)
