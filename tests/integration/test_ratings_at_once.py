@@ -20,7 +20,11 @@ from tournament.leaderboards.services import (
     void_results,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.slow,
+    pytest.mark.exhaustive,
+]
 POOL = {"game": "eighty", "kind": "mono"}
 BOTS = ("alpha", "beta", "gamma")
 ROUNDS = 12
