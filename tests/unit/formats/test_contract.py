@@ -91,7 +91,7 @@ def all_pairings(view: StageView):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_every_stage_ends_decided_and_ranks_everyone_once(fmt, data):
     view = data.draw(stages(fmt))[-1]
     assert all(pairing.result is not None for pairing in all_pairings(view))
@@ -105,7 +105,7 @@ def test_every_stage_ends_decided_and_ranks_everyone_once(fmt, data):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_keys_are_unique_and_slots_number_each_round(fmt, data):
     view = data.draw(stages(fmt))[-1]
     keys = [pairing.key for pairing in all_pairings(view)]
@@ -118,7 +118,7 @@ def test_keys_are_unique_and_slots_number_each_round(fmt, data):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_nobody_is_paired_twice_in_a_round(fmt, data):
     for published in data.draw(stages(fmt))[-1].rounds:
         ids = [entrant for pairing in published.pairings for entrant in pairing.entrants]
@@ -127,7 +127,7 @@ def test_nobody_is_paired_twice_in_a_round(fmt, data):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_results_fit_their_pairings(fmt, data):
     view = data.draw(stages(fmt))[-1]
     for pairing in all_pairings(view):
@@ -144,7 +144,7 @@ def test_results_fit_their_pairings(fmt, data):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_published_rounds_do_not_depend_on_what_comes_later(fmt, data):
     history = data.draw(stages(fmt))
     for before, after in pairwise(history):
@@ -158,7 +158,7 @@ def test_published_rounds_do_not_depend_on_what_comes_later(fmt, data):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_nobody_who_has_left_is_asked_to_play(fmt, data):
     for before, after in pairwise(data.draw(stages(fmt))):
         active = {entrant.id for entrant in before.entrants if entrant.active}
@@ -170,7 +170,7 @@ def test_nobody_who_has_left_is_asked_to_play(fmt, data):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_entrants_may_be_given_in_any_order(fmt, data):
     view = data.draw(stages(fmt))[-1]
     turned = msgspec.structs.replace(view, entrants=view.entrants[::-1])
@@ -183,7 +183,7 @@ def test_entrants_may_be_given_in_any_order(fmt, data):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_next_round_waits_for_the_open_one_or_does_not_depend_on_it(fmt, data):
     view = start(fmt, data.draw(st.integers(4, 9)))
     view = publish(view, fmt.next_round(view))
@@ -221,7 +221,7 @@ def test_only_a_format_that_needs_no_results_pairs_ahead(fmt):
 
 @every_format
 @given(data=st.data())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_as_many_go_on_as_are_asked_for_and_all_of_them_are_left(fmt, data):
     view = data.draw(stages(fmt))[-1]
     active = {entrant.id for entrant in view.active}
