@@ -220,7 +220,7 @@ class _Tournament:
             if result is None:
                 result = self.fmt.decide(self.view, pairing, self._draw_outcome(pairing))
             _check_result(self.fmt, pairing, result)
-            self._store({pairing.key: result})
+            self._store(planned.index, pairing.key, result)
 
     def _draw_outcome(self, pairing: Pairing) -> Outcome:
         count = len(pairing.entrants)
@@ -238,38 +238,30 @@ class _Tournament:
             places=places_by(points),
         )
 
-    def _store(self, results: dict[str, PairingResult]) -> None:
-        self.view = msgspec.structs.replace(
-            self.view,
-            rounds=tuple(
-                msgspec.structs.replace(
-                    published,
-                    pairings=tuple(
-                        msgspec.structs.replace(p, result=results[p.key]) if p.key in results else p
-                        for p in published.pairings
-                    ),
-                )
-                if any(p.key in results for p in published.pairings)
-                else published
-                for published in self.view.rounds
+    def _store(self, index: int, key: str, result: PairingResult) -> None:
+        """Write the result of a pairing of round `index`."""
+        rounds = list(self.view.rounds)
+        published = rounds[index - 1]
+        rounds[index - 1] = msgspec.structs.replace(
+            published,
+            pairings=tuple(
+                msgspec.structs.replace(pairing, result=result) if pairing.key == key else pairing
+                for pairing in published.pairings
             ),
         )
+        self.view = msgspec.structs.replace(self.view, rounds=tuple(rounds))
 
     # What else happens
 
     def _annul_something(self) -> None:
         if not self._happens():
             return
-        played = [
-            pairing
-            for published in self.view.rounds
-            for pairing in published.pairings
-            if pairing.result is not None and not pairing.is_bye
-        ]
+        published = self.rng.choice(self.view.rounds)
+        played = [pairing for pairing in published.pairings if not pairing.is_bye]
         if played:
             pairing = self.rng.choice(played)
             assert pairing.result is not None
-            self._store({pairing.key: void_result(pairing.result)})
+            self._store(published.index, pairing.key, void_result(pairing.result))
 
     def _come_and_go(self) -> None:
         while self._happens():

@@ -10,14 +10,26 @@ from engine.cli.bench_formats import Measurement, run
 from engine.cli.exits import ExitCode
 
 
-def test_slowest_round_counts_and_growth_is_over_a_quarter_of_the_entrants():
-    # ten looks at the clock are five rounds, two more the table: round r takes r seconds, the table 6
-    ticks = itertools.accumulate(itertools.cycle([0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6]))
-    small, large, other = bench_formats.bench_formats((4, 16, 10), clock=lambda: next(ticks))
+def ticking(seconds: list[float]):
+    """A clock by which the measured stretches take these seconds, again and again."""
+    ticks = itertools.accumulate(t for took in itertools.cycle(seconds) for t in (0, took))
+    return lambda: next(ticks)
+
+
+def test_slowest_round_counts_and_growth_is_over_a_quarter_of_the_entrants(monkeypatch):
+    monkeypatch.setattr(bench_formats, "TRIES", 1)
+    # five rounds and the table
+    clock = ticking([1, 2, 3, 5, 4, 6])
+    small, large, other = bench_formats.bench_formats((4, 16, 10), clock=clock)
     assert (small.entrants, small.round_seconds, small.table_seconds) == (4, 5, 6)
     assert small.growth is None
     assert large.growth == 1
     assert other.growth is None
+
+
+def test_fastest_try_of_each_counts():
+    (measured,) = bench_formats.bench_formats((4,), clock=ticking([9, 2, 7]))
+    assert (measured.round_seconds, measured.table_seconds) == (2, 2)
 
 
 def test_goals_are_for_the_time_of_a_round_and_its_growth():
