@@ -542,6 +542,10 @@ def _spell_answer(
             return worse
         assert test is not None
         return f"{first} is not better than {other} by {test.elo1:g} Elo: {spell_elo(elo)}."
+    if report.counts[2] == report.sets:
+        return (
+            f"No difference found: each of {_count(report.sets)} was even, as if they played alike."
+        )
     return (
         f"No difference found in {_count(report.sets)}: {first} is {spell_elo(elo)} Elo over {other}, "
         "which may be chance; play more sets."

@@ -241,7 +241,16 @@ EVEN = [[WIN, LOSS]] * 40
         pytest.param(
             TURNED, (None, None, 40), Verdict.NOT_BETTER, "B is better", id="fixed, worse"
         ),
-        pytest.param(EVEN, (None, None, 40), Verdict.UNDECIDED, "No difference", id="fixed, even"),
+        pytest.param(
+            EVEN, (None, None, 40), Verdict.UNDECIDED, "as if they played alike", id="fixed, even"
+        ),
+        pytest.param(
+            FEW[15:25] + TURNED[15:25],
+            (None, None, 20),
+            Verdict.UNDECIDED,
+            "A is +0 (",
+            id="fixed, as many won as lost",
+        ),
         pytest.param(
             [[WIN, WIN]] * 25, (0, 60, 0), Verdict.BETTER, "it won all 25 sets", id="a sweep"
         ),
