@@ -91,7 +91,7 @@ def simulate(fmt: Format, seed: str) -> Tally:
     """One random tournament of `fmt`, played twice. What does not hold stands in the tally's troubles."""
     try:
         tally = _Tournament(fmt, seed).play()
-        again = _Tournament(fmt, seed).play()
+        again = _Tournament(fmt, seed, looks_closely=False).play()
         _require(tally.digest == again.digest, "the same tournament, played again, was another one")
     except Exception as error:  # noqa: BLE001 - whatever a format raises is what we look for
         where = traceback.extract_tb(error.__traceback__)[-1]
@@ -110,8 +110,11 @@ def _require(holds: bool, message: str) -> None:
 class _Tournament:
     """One tournament on its way; all that is random comes from one generator."""
 
-    def __init__(self, fmt: Format, seed: str) -> None:
+    def __init__(self, fmt: Format, seed: str, *, looks_closely: bool = True) -> None:
         self.fmt = fmt
+        self.looks_closely = looks_closely
+        """Whether what is planned is also checked; that draws from a generator of its own."""
+        self.eye = random.Random(seed)  # noqa: S311 - chance, no secret
         self.rng = random.Random(f"{fmt.name}/{seed}")  # noqa: S311 - chance, no secret
         self.tally = Tally(format=fmt.name, tournaments=1)
         self.mood = self.rng.choice((0.0, 0.05, 0.25))
@@ -182,19 +185,30 @@ class _Tournament:
         if self.fmt.is_continuous and len(self.view.rounds) >= CONTINUOUS_ROUNDS:
             return None
         planned = self.fmt.next_round(self.view)
-        turned = list(self.view.entrants)
-        self.rng.shuffle(turned)
-        again = self.fmt.next_round(msgspec.structs.replace(self.view, entrants=tuple(turned)))
-        _require(planned == again, "a round planned again, from turned entrants, is another one")
+        if not self.looks_closely:
+            return planned
+        if self._looks_twice():
+            turned = list(self.view.entrants)
+            self.eye.shuffle(turned)
+            again = self.fmt.next_round(msgspec.structs.replace(self.view, entrants=tuple(turned)))
+            _require(
+                planned == again, "a round planned again, from turned entrants, is another one"
+            )
         if planned is not None:
             _check_round(self.fmt, self.view, planned)
             if self.fmt.spares_rematches:
                 self.tally.forced_rematches += _check_rematches(self.view, planned)
         return planned
 
+    def _looks_twice(self) -> bool:
+        """In the first rounds, and in every fourth or so of the others."""
+        return len(self.view.rounds) < 3 or self.eye.random() < 0.25
+
     def _look_ahead(self) -> Round | None:
         """The round after the open one, where the format tells it already."""
         if self.view.rounds[-1].is_complete or self.fmt.is_continuous:
+            return None
+        if not self.looks_closely or not self._looks_twice():
             return None
         try:
             return self.fmt.next_round(self.view)
