@@ -82,6 +82,7 @@ if settings.USE_UNFOLD:
 
     _WIDGETS: dict[type[forms.Field], type[forms.Widget]] = {
         forms.ChoiceField: UnfoldAdminSelectWidget,
+        forms.ModelChoiceField: UnfoldAdminSelectWidget,
         forms.CharField: UnfoldAdminTextInputWidget,
         forms.SlugField: UnfoldAdminTextInputWidget,
         forms.IntegerField: UnfoldAdminIntegerFieldWidget,

@@ -11,10 +11,17 @@ from ninja import Field, Router, Schema
 from ninja.responses import Status
 
 from tournament.competitions import selectors
-from tournament.competitions.errors import EntryError, TournamentStateError
+from tournament.competitions.errors import (
+    EntryError,
+    InvalidTournamentError,
+    TournamentStateError,
+)
 from tournament.competitions.models import Match, Series, Tournament, TournamentState
 from tournament.competitions.selectors import tables
 from tournament.competitions.services import (
+    Plan,
+    create_series,
+    create_tournament,
     enter,
     enter_series,
     leave,
@@ -30,7 +37,8 @@ from tournament.players.api import (
     submitting,
     token_of,
 )
-from tournament.players.models import Bot
+from tournament.players.models import Bot, Player
+from tournament.store.clock import read_clock
 
 
 class TournamentOut(Schema):
@@ -208,6 +216,117 @@ class MatchOut(PairingOut):
 
 
 router = Router(tags=["tournaments"])
+
+
+class SeasonResultOut(Schema):
+    """A place in a tournament and what it is worth."""
+
+    tournament: str
+    place: int
+    points: int
+
+
+class SeasonRowOut(Schema):
+    """A line of a season's table."""
+
+    place: int
+    entrant: str
+    points: int
+    results: list[SeasonResultOut]
+
+
+class SeriesOut(Schema):
+    """A series; `next` are its next starts, `table` adds up what places were worth."""
+
+    slug: str
+    name: str
+    is_active: bool
+    rule: dict[str, Any]
+    time_zone: str
+    next: list[datetime]
+    points_table: list[int]
+    tournaments: list[str]
+    entries: list[str]
+    table: list[SeasonRowOut]
+
+
+class TournamentIn(Schema):
+    """A tournament to be made, as the form in the admin asks for it. Times with their time zone."""
+
+    name: str
+    game: str
+    format: str
+    opens_at: datetime
+    closes_at: datetime
+    starts_at: datetime
+    kind: str = ""
+    slug: str = ""
+    description: str = ""
+    format_options: dict[str, Any] = Field(default_factory=dict)
+    ruleset: dict[str, Any] = Field(default_factory=dict)
+    contest: dict[str, Any] | None = None
+    time_control: str = "standard"
+    weight: int = 1
+    cap: int | None = None
+    rated: bool = True
+    records_public: str = "at_once"
+    max_entrants: int | None = None
+    max_bots_per_player: int | None = None
+    min_entrants: int | None = None
+    if_too_few: str = "cancel"
+    postpone_minutes: int = 1440
+    postpone_most: int = 1
+    seeding: str = "rating"
+    late_until_round: int | None = None
+    results_at: datetime | None = None
+
+
+class SeriesIn(Schema):
+    """A series to be made: `rule` has `weekdays` and `at`, or `cron`; `template` what a tournament has."""
+
+    name: str
+    rule: dict[str, Any]
+    template: dict[str, Any]
+    time_zone: str = "UTC"
+    points_table: list[int] = Field(default_factory=list)
+
+
+def _organiser(request: HttpRequest, right: str) -> Player:
+    player = token_of(request).player
+    if not (player.is_staff and player.has_perm(f"competitions.{right}")):
+        raise ApiError(HTTPStatus.FORBIDDEN, "not_organiser", "only organisers can do this")
+    return player
+
+
+def _refuse(error: InvalidTournamentError) -> ApiError:
+    details = [f"{field}: {message}" for field, message in error.fields.items()]
+    return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "; ".join(details), details)
+
+
+@router.post(
+    "/tournaments",
+    response={201: TournamentOut, (401, 403, 422): ErrorAnswer},
+    auth=submitting,
+)
+def make_tournament(request: HttpRequest, plan: TournamentIn) -> Status[TournamentOut]:
+    """Make a draft of a tournament, as an organiser. It opens at its time."""
+    organiser = _organiser(request, "add_tournament")
+    try:
+        row = create_tournament(organiser=organiser, plan=Plan(**plan.dict()))
+    except InvalidTournamentError as error:
+        raise _refuse(error) from error
+    return Status(HTTPStatus.CREATED, TournamentOut(**_tournament_fields(row)))
+
+
+@router.post("/series", response={201: SeriesOut, (401, 403, 422): ErrorAnswer}, auth=submitting)
+def make_series(request: HttpRequest, series: SeriesIn) -> Status[SeriesOut]:
+    """Make a series, as an organiser."""
+    organiser = _organiser(request, "add_series")
+    try:
+        row = create_series(organiser=organiser, now=read_clock(), **series.dict())
+    except InvalidTournamentError as error:
+        raise _refuse(error) from error
+    return Status(HTTPStatus.CREATED, _series_out(row))
 
 
 @router.get("/tournaments", response={200: TournamentList, 422: ErrorAnswer}, auth=None)
@@ -498,42 +617,13 @@ def get_match(request: HttpRequest, slug: str, key: str) -> MatchOut:
     )
 
 
-class SeasonResultOut(Schema):
-    """A place in a tournament and what it is worth."""
-
-    tournament: str
-    place: int
-    points: int
-
-
-class SeasonRowOut(Schema):
-    """A line of a season's table."""
-
-    place: int
-    entrant: str
-    points: int
-    results: list[SeasonResultOut]
-
-
-class SeriesOut(Schema):
-    """A series; `next` are its next starts, `table` adds up what places were worth."""
-
-    slug: str
-    name: str
-    is_active: bool
-    rule: dict[str, Any]
-    time_zone: str
-    next: list[datetime]
-    points_table: list[int]
-    tournaments: list[str]
-    entries: list[str]
-    table: list[SeasonRowOut]
-
-
 @router.get("/series/{slug:slug}", response={200: SeriesOut, 404: ErrorAnswer}, auth=None)
 def get_series(request: HttpRequest, slug: str) -> SeriesOut:  # noqa: ARG001 ninja's signature
     """A series: its rule, its next starts, its tournaments (the last first) and its season's table."""
-    row = _find_series(slug)
+    return _series_out(_find_series(slug))
+
+
+def _series_out(row: Series) -> SeriesOut:
     page = selectors.season_page(row)
     counting = [event.slug for event in reversed(page.events) if event.counts]
     return SeriesOut(

@@ -6,7 +6,7 @@ import dataclasses
 import zoneinfo
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.db import DataError
@@ -521,11 +521,6 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
         min_value=1,
         help_text="The last round that a late entrant may begin with. Empty: none enter late.",
     )
-    results_at = forms.SplitDateTimeField(
-        label="Results are sealed until",
-        required=False,
-        help_text="What is played before is shown to organisers alone. Empty: nothing is sealed.",
-    )
 
     class Meta:
         """Which fields come from the model."""
@@ -540,7 +535,14 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
             "weight",
             "cap",
             "rated",
+            "results_at",
         )
+        labels: ClassVar = {"results_at": "Results are sealed until"}
+        help_texts: ClassVar = {
+            "results_at": (
+                "What is played before is shown to organisers alone. Empty: nothing is sealed."
+            )
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

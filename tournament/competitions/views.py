@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -65,6 +65,7 @@ CROSS_TABLE_MAX = 40
 """A cross table of more entrants fits no screen; the standings and the rounds tell the same."""
 CURRENT = (TournamentState.OPEN, TournamentState.CLOSED, TournamentState.RUNNING)
 ENDED = (TournamentState.FINISHED, TournamentState.CANCELLED)
+WAITING = (TournamentState.OPEN, TournamentState.CLOSED)
 OUT_OF_ENTRIES = (TournamentState.CLOSED, TournamentState.RUNNING)
 
 
@@ -194,7 +195,7 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
         "notices": _notices(page.tournament, player),
         "is_ended": row.state in ENDED,
         "records_at_end": row.records_public == PublishPolicy.AT_END,
-        "entrants": _entrants(page),
+        "entrants": _entrants(page, _who_cannot_play(page, player, for_staff=for_staff)),
         "own": _own_entrants(page.tournament, player),
         "entries": entry_rows(player, tournament=page.tournament) if player else (),
         "pair_form": _pair_form(page.tournament, player),
@@ -208,13 +209,30 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "competitions/tournament.html", context)
 
 
-def _entrants(page: selectors.TournamentPage) -> list[dict[str, Any]]:
+def _who_cannot_play(
+    page: selectors.TournamentPage, player: Player | None, *, for_staff: bool
+) -> dict[str, str]:
+    """By name why a bot has no version to play with: all for organisers, the own ones for their owner."""
+    if player is None or page.tournament.pub or page.tournament.state not in WAITING:
+        return {}
+    bots = Bot.objects.filter(entries__tournament=page.tournament)
+    names = dict((bots if for_staff else bots.filter(owner=player)).values_list("pk", "name"))
+    reasons = selectors.why_none_plays(page.tournament, list(names))
+    return {names[pk]: why for pk, why in reasons.items()}
+
+
+def _entrants(
+    page: selectors.TournamentPage, cannot_play: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """The entrants, each bot with its frozen version or the one that would play."""
     return [
         {
             "row": row,
             "bots": [(bot, version or page.would_play.get(bot)) for bot, version in row.bots],
             "is_bot": len(row.bots) == 1,
+            "why": "; ".join(
+                f"{bot}: {cannot_play[bot]}" for bot, _ in row.bots if bot in cannot_play
+            ),
         }
         for row in page.entrants
     ]
@@ -232,7 +250,7 @@ def entry_conditions(row: Tournament, entrants: int) -> list[tuple[str, str]]:
         lines.append(("Places", f"{entrants} of {row.max_entrants} taken"))
     if row.max_bots_per_player is not None:
         lines.append(("Bots of a player", f"at most {row.max_bots_per_player}"))
-    if row.min_entrants is not None:
+    if row.min_entrants is not None and row.state in {TournamentState.DRAFT, TournamentState.OPEN}:
         lines.append(("Entrants needed", f"{row.min_entrants}, else {_spell_shortage(row)}"))
     if row.seeding != Seeding.RATING:
         lines.append(("Seeds follow from", row.get_seeding_display()))
@@ -248,7 +266,8 @@ def _spell_shortage(row: Tournament) -> str:
     left = row.postpone_most - row.postponed_times
     if left < 1:
         return f"it is cancelled: it has been postponed {row.postponed_times} times"
-    return f"it is postponed by {_spell_duration(step)}, at most {left} more times, then cancelled"
+    more = "once more" if left == 1 else f"{left} more times"
+    return f"it is postponed by {_spell_duration(step)}, at most {more}, then cancelled"
 
 
 def _spell_duration(duration: timedelta) -> str:

@@ -242,6 +242,7 @@ class OperationsAdmin(ReadOnlyAdmin):
                     return HttpResponseRedirect(self._back(request))
         context = {
             "rehearsal": rehearsal,
+            "is_rehearsed": operation.rehearse is not None,
             **self.admin_site.each_context(request),
             "title": operation.label,
             "opts": self.opts,

@@ -11,6 +11,7 @@ from tournament.competitions.selectors.entries import (
     preview_cancellation,
     versions_awaited,
     versions_that_would_play,
+    why_none_plays,
 )
 from tournament.competitions.selectors.pages import (
     AttemptRow,
@@ -87,5 +88,6 @@ __all__ = [
     "tournaments_with_seals",
     "versions_awaited",
     "versions_that_would_play",
+    "why_none_plays",
     "with_progress",
 ]

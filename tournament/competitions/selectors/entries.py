@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Sequence
 
 from django.db.models import Max, QuerySet
 
@@ -82,6 +83,63 @@ def versions_that_would_play(
         ):
             chosen[row.version.bot_id] = row.version
     return chosen
+
+
+def why_none_plays(tournament: Tournament, bots: Collection[int]) -> dict[int, str]:
+    """Of those bots (ids) that have no version to play with as things stand: why, in words.
+
+    For the organiser and the owner: what came of a check is nobody else's. The number of queries does
+    not depend on how many the bots are.
+    """
+    plays = versions_that_would_play(tournament, bots)
+    lacking = [pk for pk in bots if pk not in plays]
+    if not lacking:
+        return {}
+    stages = tuple(tournament.stages.all())
+    reasons = {
+        bot.pk: f"paused by staff: {bot.paused_reason}"
+        if bot.paused_reason
+        else "it has no version"
+        for bot in Bot.objects.filter(pk__in=lacking)
+    }
+    newest: dict[int, BotVersion] = {}
+    versions = BotVersion.objects.filter(bot__in=lacking, bot__paused_reason="")
+    for version in versions.prefetch_related("games").order_by("-pk"):
+        newest.setdefault(version.bot_id, version)
+    for pk, version in newest.items():
+        reasons[pk] = f"{version.version} {_why_not(version, tournament, stages)}"
+    return reasons
+
+
+def _why_not(version: BotVersion, tournament: Tournament, stages: Sequence[Stage]) -> str:
+    if version.state in UNDECIDED:
+        return f"is not checked yet ({version.get_state_display()})"
+    if version.state != VersionState.ACCEPTED:
+        return f"is {version.get_state_display()}"
+    if version.uploaded_at >= tournament.closes_at:
+        return "was uploaded after the close"
+    accepted = next((row for row in version.games.all() if row.game == tournament.game), None)
+    if accepted is None:
+        return f"does not play {tournament.game}"
+    sizes = sorted(
+        {seats_at_table(tournament.game, size) for stage in stages for size in _sizes(stage)}
+    )
+    wrong = [
+        str(seats) for seats in sizes if seats not in accepted.options.get("players", (seats,))
+    ]
+    if wrong:
+        return f"was not accepted for tables of {' or '.join(wrong)}"
+    values = {
+        f"{name}={json.dumps(value)}"
+        for stage in stages
+        for name, value in stage.ruleset.items()
+        if name in accepted.options and value not in accepted.options[name]
+    }
+    return f"was not accepted for {', '.join(sorted(values))}"
+
+
+def _sizes(stage: Stage) -> tuple[int, ...]:
+    return stage_format(stage).sizes(stage_options(stage))
 
 
 def versions_awaited(tournament: Tournament) -> tuple[BotVersion, ...]:

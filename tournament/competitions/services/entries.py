@@ -34,17 +34,20 @@ from tournament.competitions.selectors.entries import (
     played_pairings,
     rated_match_keys,
     versions_that_would_play,
+    why_none_plays,
 )
 from tournament.competitions.services.rounds import (
     advance_round,
     cancel_matches,
     replace_result,
+    rounds_paired,
     store_result,
 )
 from tournament.competitions.services.rulings import note_ruling
+from tournament.competitions.services.stages import join_stage
 from tournament.leaderboards.models import PoolKind
 from tournament.leaderboards.services import void_results
-from tournament.players.models import UNDECIDED, Bot, Player, VersionState
+from tournament.players.models import UNDECIDED, Bot, Player
 from tournament.store.clock import read_clock
 
 
@@ -69,7 +72,7 @@ def enter(*, tournament: Tournament, bots: Sequence[Bot], by: Player, name: str 
     if len({bot.pk for bot in bots}) < wanted:
         raise EntryError("the two bots of a pair must be different ones")
     for bot in bots:
-        _check_bot(tournament, bot, by)
+        _check_bot(tournament, bot, by, is_late=first_round is not None)
     _check_room(tournament, bots)
     label = (name.strip() if wanted == 2 else "") or " + ".join(bot.name for bot in bots)
     if len(label) > 80 or not label.isprintable():
@@ -93,11 +96,13 @@ def _join(tournament: Tournament, entrant: Entrant, bots: Sequence[Bot], first_r
         )
     for part in entrant.bots.all():
         EntrantBot.objects.filter(pk=part.pk).update(version=versions[part.bot_id])
-    stage = tournament.stages.select_related("tournament").get()
+    stage = tournament.stages.select_related("tournament").get(index=0)
     try:
-        entrant.seed = stage_format(stage).late_entrant(stage_view(stage), entrant.pk).seed
+        place = stage_format(stage).late_entrant(stage_view(stage), entrant.pk)
     except FormatError as error:
         raise TournamentStateError(str(error)) from error
+    join_stage(stage, place, first_round)
+    entrant.seed = place.seed
     entrant.addendum = make_addendum(
         entered_at=read_clock(),
         first_round=first_round,
@@ -122,18 +127,18 @@ def make_addendum(
     )
 
 
-def _check_bot(tournament: Tournament, bot: Bot, by: Player) -> None:
+def _check_bot(tournament: Tournament, bot: Bot, by: Player, *, is_late: bool) -> None:
     if bot.owner_id != by.pk and not by.is_staff:
         raise EntryError(f"{bot.name} is not yours")
     if bot.paused_reason:
         raise EntryError(f"{bot.name} is paused by staff: {bot.paused_reason}")
     if EntrantBot.objects.filter(tournament=tournament, bot=bot).exists():
         raise EntryError(f"{bot.name} has entered already")
-    undecided = bot.versions.filter(state__in=UNDECIDED)
-    accepted = bot.versions.filter(state=VersionState.ACCEPTED, games__game=tournament.game)
-    if not undecided.exists() and not accepted.exists():
+    if is_late or bot.versions.filter(state__in=UNDECIDED).exists():
+        return  # it may still play, or what plays is judged when it joins
+    if bot.pk in (why := why_none_plays(tournament, [bot.pk])):
         raise EntryError(
-            f"{bot.name} has no version that was accepted for {tournament.game} or is being checked: "
+            f"{bot.name} has no version that could play here or is being checked: {why[bot.pk]}; "
             "submit one first"
         )
 
@@ -230,8 +235,13 @@ def _void_played(entrant: Entrant) -> None:
     tournament = Tournament.objects.select_for_update().get(pk=entrant.tournament_id)
     played = played_pairings(entrant)
     logged = rated_match_keys(played)
-    for pairing in played:
-        replace_result(pairing, void_result(engine_pairing_result(pairing)))
+    paired = {stage.pk: rounds_paired(stage) for stage in tournament.stages.all()}
+    for pairing in played.select_related("round"):
+        replace_result(
+            pairing,
+            void_result(engine_pairing_result(pairing)),
+            until_round=paired[pairing.round.stage_id],
+        )
     if logged:
         void_results(game=tournament.game, kind=tournament.kind, match_keys=logged)
 
@@ -253,10 +263,10 @@ def _take_out(entrant: Entrant, target: EntrantState, reason: str) -> Entrant:
 
 def _walk_over(tournament: Tournament, entrant: Entrant) -> None:
     """Decide the open pairings of `entrant` that need no match any more."""
-    stage = tournament.stages.select_related("tournament").get()
     for pairing in Pairing.objects.filter(
-        round__stage=stage, decided_by="", entrants__entrant=entrant
-    ):
+        tournament=tournament, decided_by="", entrants__entrant=entrant
+    ).select_related("round__stage__tournament"):
+        stage = pairing.round.stage
         result = stage_format(stage).walkover(pairing_view(stage, pairing), engine_pairing(pairing))
         if result is not None:
             cancel_matches(Match.objects.filter(pairing=pairing))

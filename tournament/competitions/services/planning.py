@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from engine.errors import ContestError, FormatError, RulesetError, UsageError
-from engine.formats import FORMATS, Format, get_format
+from engine.formats import FORMATS, Format, SeededEntrant, get_format
 from engine.games import GAMES
 from engine.games.base import Game
 from engine.record import (
@@ -139,6 +139,8 @@ def _check(plan: Plan, now: datetime, errors: dict[str, str]) -> tuple[Stage | N
     slug = _check_description(plan, errors)
     _check_times(plan, now, errors)
     _check_entries(plan, errors)
+    if stage is not None:
+        _check_size(plan, stage, errors)
     return stage, slug
 
 
@@ -294,6 +296,19 @@ def _check_entries(plan: Plan, errors: dict[str, str]) -> None:
         errors["late_until_round"] = (
             f"{fmt.title} takes nobody in after its start: leave it empty, or choose another format"
         )
+
+
+def _check_size(plan: Plan, stage: Stage, errors: dict[str, str]) -> None:
+    """Note that a tournament with its most or least entrants could not be run so."""
+    fmt = get_format(stage.format)
+    options = msgspec.convert(stage.options, fmt.options_type)
+    for field, count in (("max_entrants", plan.max_entrants), ("min_entrants", plan.min_entrants)):
+        if count is None or field in errors:
+            continue
+        try:
+            fmt.check([SeededEntrant(id=seed, seed=seed) for seed in range(1, count + 1)], options)
+        except FormatError as error:
+            errors[field] = str(error)
 
 
 def _check_number(

@@ -67,6 +67,7 @@ PAGES = {
     "/api/bots": EVERYBODY,
     "/api/leaderboards/eighty/mono": EVERYBODY,
     "/api/tournaments": EVERYBODY,
+    "/api/series": (405,) * 5,
     "/api/tournaments/cup": EVERYBODY,
     "/api/tournaments/cup/entries": (405,) * 5,
     "/api/series/unknown": (404,) * 5,
