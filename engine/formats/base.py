@@ -210,7 +210,7 @@ class Format(ABC):
             )
         if entrant in view.by_id:
             raise FormatError(f"entrant {entrant} is in this stage already")
-        total = self.round_count(len(view.entrants) + 1, view.options)
+        total = self.round_count(len(view.entrants), view.options)
         if total is not None and len(view.rounds) >= total:
             raise FormatError("no round is left to be paired: it is too late to enter this stage")
         return SeededEntrant(id=entrant, seed=max((e.seed for e in view.entrants), default=0) + 1)

@@ -411,6 +411,19 @@ def test_who_enters_when_no_round_is_left_is_refused():
         SW.late_entrant(view, 500)
 
 
+def test_stage_that_is_over_does_not_go_on_for_a_late_entrant():
+    # nine would have one round more than eight
+    view = play_stage(SW, start(SW, 8))
+    assert SW.round_count(9, view.options) == len(view.rounds) + 1
+    with pytest.raises(FormatError, match="too late"):
+        SW.late_entrant(view, 500)
+
+
+def test_late_entrant_counts_for_the_number_of_rounds():
+    view = play_stage(SW, enter_late(play_round(SW, start(SW, 8), better_seed_wins), 500))
+    assert len(view.rounds) == SW.round_count(9, view.options) == 5
+
+
 def test_who_is_in_already_does_not_enter_again():
     with pytest.raises(FormatError, match="entrant 101 is in this stage already"):
         SW.late_entrant(start(SW, 5), 101)
