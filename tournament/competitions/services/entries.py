@@ -40,11 +40,9 @@ from tournament.competitions.services.rounds import (
     advance_round,
     cancel_matches,
     replace_result,
-    rounds_paired,
     store_result,
 )
 from tournament.competitions.services.rulings import note_ruling
-from tournament.competitions.services.stages import join_stage
 from tournament.leaderboards.models import PoolKind
 from tournament.leaderboards.services import void_results
 from tournament.players.models import UNDECIDED, Bot, Player
@@ -96,13 +94,11 @@ def _join(tournament: Tournament, entrant: Entrant, bots: Sequence[Bot], first_r
         )
     for part in entrant.bots.all():
         EntrantBot.objects.filter(pk=part.pk).update(version=versions[part.bot_id])
-    stage = tournament.stages.select_related("tournament").get(index=0)
+    stage = tournament.stages.select_related("tournament").get()
     try:
-        place = stage_format(stage).late_entrant(stage_view(stage), entrant.pk)
+        entrant.seed = stage_format(stage).late_entrant(stage_view(stage), entrant.pk).seed
     except FormatError as error:
         raise TournamentStateError(str(error)) from error
-    join_stage(stage, place, first_round)
-    entrant.seed = place.seed
     entrant.addendum = make_addendum(
         entered_at=read_clock(),
         first_round=first_round,
@@ -235,13 +231,8 @@ def _void_played(entrant: Entrant) -> None:
     tournament = Tournament.objects.select_for_update().get(pk=entrant.tournament_id)
     played = played_pairings(entrant)
     logged = rated_match_keys(played)
-    paired = {stage.pk: rounds_paired(stage) for stage in tournament.stages.all()}
-    for pairing in played.select_related("round"):
-        replace_result(
-            pairing,
-            void_result(engine_pairing_result(pairing)),
-            until_round=paired[pairing.round.stage_id],
-        )
+    for pairing in played:
+        replace_result(pairing, void_result(engine_pairing_result(pairing)))
     if logged:
         void_results(game=tournament.game, kind=tournament.kind, match_keys=logged)
 
@@ -263,10 +254,10 @@ def _take_out(entrant: Entrant, target: EntrantState, reason: str) -> Entrant:
 
 def _walk_over(tournament: Tournament, entrant: Entrant) -> None:
     """Decide the open pairings of `entrant` that need no match any more."""
+    stage = tournament.stages.select_related("tournament").get()
     for pairing in Pairing.objects.filter(
-        tournament=tournament, decided_by="", entrants__entrant=entrant
-    ).select_related("round__stage__tournament"):
-        stage = pairing.round.stage
+        round__stage=stage, decided_by="", entrants__entrant=entrant
+    ):
         result = stage_format(stage).walkover(pairing_view(stage, pairing), engine_pairing(pairing))
         if result is not None:
             cancel_matches(Match.objects.filter(pairing=pairing))
