@@ -166,6 +166,8 @@ class Format(ABC):
     as soon as it is decided, whatever became of those before it. It has no `round_count`."""
     takes_late_entries: ClassVar[bool] = False
     """Whether an entrant may join when rounds are published: he comes in with `late_entrant`."""
+    reads_strengths: ClassVar[bool] = False
+    """Whether it asks with which ratings the entrants came in: `StageView.strengths`."""
     spares_rematches: ClassVar[bool] = False
     """Whether two meet again only where there is no other way, and nobody rests again before all have."""
 

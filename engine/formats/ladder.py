@@ -100,6 +100,7 @@ class Ladder(Format):
     pairing_sizes: ClassVar[tuple[int, ...]] = (2, 3, 4)
     knocks_out: ClassVar[bool] = False
     is_continuous: ClassVar[bool] = True
+    reads_strengths: ClassVar[bool] = True
     takes_late_entries: ClassVar[bool] = True
 
     def sizes(self, options: LadderOptions) -> tuple[int, ...]:

@@ -202,25 +202,70 @@ class TournamentSecret(models.Model):
         return f"the secret of {self.tournament_id}"
 
 
+class StageState(models.TextChoices):
+    """Where a stage stands."""
+
+    PENDING = "pending", "to come"
+    RUNNING = "running", "being played"
+    FINISHED = "finished", "finished"
+    SKIPPED = "skipped", "not played"
+
+
+STAGE_TRANSITIONS = Transitions(
+    {
+        StageState.PENDING: (StageState.RUNNING, StageState.SKIPPED),
+        StageState.RUNNING: (StageState.FINISHED, StageState.PENDING),
+        StageState.FINISHED: (StageState.RUNNING, StageState.PENDING),
+        StageState.SKIPPED: (StageState.PENDING,),
+    }
+)
+
+
 class Stage(models.Model):
     """One format run over a set of entrants; its values are validated engine structs, frozen at the open."""
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="stages")
     index = models.PositiveSmallIntegerField()
+    """From 0."""
     format = models.CharField(max_length=30)
     options = models.JSONField(default=dict)
+    qualifiers = models.PositiveIntegerField(null=True, blank=True)
+    """How many go on to the next stage; None in the last one."""
     ruleset = models.JSONField()
     contest = models.JSONField()
     time_control = models.JSONField()
+    stops_at = models.DateTimeField(null=True, blank=True)
+    """When a stage without an end of its own opens no more matches; None: when the organiser stops it."""
+    matches_a_day = models.PositiveIntegerField(null=True, blank=True)
+    """So many matches of a continuous format are opened in 24 hours; None: without a limit."""
+    state = models.CharField(
+        max_length=8, choices=StageState.choices, default=StageState.PENDING, editable=False
+    )
+    note = models.CharField(max_length=500, blank=True, default="", editable=False)
+    """Why it was not played, or who ended it."""
+    started_at = models.DateTimeField(null=True, editable=False)
+    finished_at = models.DateTimeField(null=True, editable=False)
+    stopped_at = models.DateTimeField(null=True, editable=False)
+    """Since when it opens no more matches by the organiser's wish."""
+    absent = models.JSONField(default=list, editable=False)
+    """The ids of its entrants who had withdrawn or been disqualified at its end."""
 
     class Meta:
         ordering = ("tournament", "index")
         constraints = [
             models.UniqueConstraint("tournament", "index", name="stage_index_unique"),
+            models.CheckConstraint(
+                name="stage_state_known", condition=Q(state__in=StageState.values)
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.tournament_id}, stage {self.index}: {self.format}"
+
+    @property
+    def number(self) -> int:
+        """As people count, from 1."""
+        return self.index + 1
 
 
 class EntrantState(models.TextChoices):
@@ -284,16 +329,113 @@ class EntrantBot(models.Model):
     version = models.ForeignKey(
         BotVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="entries"
     )
+    is_current = models.BooleanField(default=True, editable=False)
+    """False once a newer version of the bot has taken this one's place on a ladder."""
 
     class Meta:
         ordering = ("entrant", "position")
         constraints = [
             models.UniqueConstraint("entrant", "position", name="entrantbot_position_unique"),
-            models.UniqueConstraint("tournament", "bot", name="entrantbot_bot_unique"),
+            models.UniqueConstraint(
+                fields=("tournament", "bot"),
+                condition=Q(is_current=True),
+                name="entrantbot_bot_unique",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.entrant_id}/{self.position}"
+
+
+class StageEntrant(models.Model):
+    """An entrant of a stage: who plays it, with which seed, from which round on."""
+
+    stage = models.ForeignKey(Stage, on_delete=models.CASCADE, related_name="entrants")
+    entrant = models.ForeignKey(Entrant, on_delete=models.CASCADE, related_name="stage_entries")
+    seed = models.PositiveIntegerField()
+    """1 is the strongest; in the first stage the entrant's own."""
+    first_round = models.PositiveIntegerField(default=1)
+    """The first round that it can play; later than 1 for who entered late."""
+    mu = models.FloatField(null=True)
+    sigma = models.FloatField(null=True)
+    """The rating with which it came into the stage, where the format asks for it."""
+
+    class Meta:
+        ordering = ("stage", "seed")
+        constraints = [
+            models.UniqueConstraint("stage", "entrant", name="stageentrant_entrant_unique"),
+            models.UniqueConstraint("stage", "seed", name="stageentrant_seed_unique"),
+            models.CheckConstraint(
+                name="stageentrant_rating_whole",
+                condition=Q(mu__isnull=True, sigma__isnull=True)
+                | Q(mu__isnull=False, sigma__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.stage_id}, seed {self.seed}: {self.entrant_id}"
+
+
+class InvitationState(models.TextChoices):
+    """Where an invitation to form a pair stands."""
+
+    OPEN = "open", "waits for an answer"
+    ACCEPTED = "accepted", "accepted"
+    DECLINED = "declined", "declined"
+    WITHDRAWN = "withdrawn", "taken back"
+    EXPIRED = "expired", "expired at the close"
+
+
+INVITATION_TRANSITIONS = Transitions(
+    {
+        InvitationState.OPEN: (
+            InvitationState.ACCEPTED,
+            InvitationState.DECLINED,
+            InvitationState.WITHDRAWN,
+            InvitationState.EXPIRED,
+        ),
+        InvitationState.ACCEPTED: (),
+        InvitationState.DECLINED: (),
+        InvitationState.WITHDRAWN: (),
+        InvitationState.EXPIRED: (),
+    }
+)
+
+
+class PairInvitation(models.Model):
+    """That a player asks the owner of another bot to enter a tournament with it as a pair."""
+
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="invitations")
+    bot = models.ForeignKey(Bot, on_delete=models.CASCADE, related_name="invitations_sent")
+    """The inviting player's; it takes the pair's first seat."""
+    invited = models.ForeignKey(Bot, on_delete=models.CASCADE, related_name="invitations")
+    name = models.CharField(max_length=80, blank=True)
+    """The pair's; empty: ``first + second``."""
+    state = models.CharField(
+        max_length=9,
+        choices=InvitationState.choices,
+        default=InvitationState.OPEN,
+        editable=False,
+    )
+    at = models.DateTimeField(db_default=Now(), editable=False)
+    answered_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ("tournament", "pk")
+        constraints = [
+            models.UniqueConstraint(
+                fields=("tournament", "bot", "invited"),
+                condition=Q(state="open"),
+                name="pairinvitation_open_unique",
+            ),
+            models.CheckConstraint(
+                name="pairinvitation_state_known", condition=Q(state__in=InvitationState.values)
+            ),
+            models.CheckConstraint(name="pairinvitation_two_bots", condition=~Q(bot=F("invited"))),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.bot_id} invites {self.invited_id}"
 
 
 class RoundState(models.TextChoices):
@@ -328,6 +470,10 @@ class Round(models.Model):
     """Since when its results are for everybody; None: they are sealed."""
     is_partial = models.BooleanField(default=False, editable=False)
     """A ruling took pairings back: they are paired anew when the rounds before are complete."""
+    absent = models.JSONField(default=list, editable=False)
+    """The ids of the stage's entrants who had withdrawn or been disqualified when it was first paired."""
+    awaited = models.JSONField(default=list, editable=False)
+    """Of a batch: the keys of the stage's matches that were open when it was picked."""
 
     class Meta:
         ordering = ("stage", "index")
@@ -375,6 +521,10 @@ class Pairing(models.Model):
         max_length=14, choices=DecidedBy.choices, blank=True, default="", editable=False
     )
     """Empty until it is decided."""
+    is_ruled = models.BooleanField(default=False, editable=False)
+    """An organiser decided it, against what a match says or without one."""
+    earlier = models.JSONField(default=list, editable=False)
+    """The results that rulings replaced, in their order, as `services.rounds.EarlierResult` describes them."""
 
     class Meta:
         ordering = ("round", "slot")

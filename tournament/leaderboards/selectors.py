@@ -262,6 +262,14 @@ def _history_point(step: RatingStep) -> HistoryPoint:
 
 def strengths(*, game: str, kind: str, versions: Sequence[BotVersion]) -> Mapping[int, float]:
     """By version the number it is seeded by: its own μ - 3σ, or the one it would begin with."""
+    begun = ratings_to_begin_with(game=game, kind=kind, versions=versions)
+    return {version: rating.shown for version, rating in begun.items()}
+
+
+def ratings_to_begin_with(
+    *, game: str, kind: str, versions: Sequence[BotVersion]
+) -> Mapping[int, ratings.Rating]:
+    """By version (its id) the rating with which it would begin its next rated match."""
     lines = ancestors_of(versions)
     needed = {pk for version, line in lines.items() for pk in (version, *line)}
     known = {
@@ -269,7 +277,7 @@ def strengths(*, game: str, kind: str, versions: Sequence[BotVersion]) -> Mappin
         for row in Rating.objects.filter(pool__game=game, pool__kind=kind, version__in=needed)
     }
     return {
-        version: ratings.first_line(known, Member(version, line)).rating.shown
+        version: ratings.first_line(known, Member(version, line)).rating
         for version, line in lines.items()
     }
 

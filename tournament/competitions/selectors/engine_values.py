@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections import defaultdict
 from fractions import Fraction
 from functools import lru_cache
@@ -11,14 +10,17 @@ from typing import Any
 import msgspec
 from django.db.models import F, Q, QuerySet, Subquery
 
+from engine.bundle import ResultPart
 from engine.errors import ArenaError
 from engine.formats import Format, get_format
 from engine.formats import base as formats
 from engine.formats.base import SCORE_DENOMINATOR
+from engine.formats.stages import StagePlan, split_match_key, stage_lot
 from engine.games import get_game
+from engine.ratings import Rating
 from engine.record import BotRef, Contest, DealSource, EntrantRef, MatchSpec
 from engine.sdk.timecontrol import TimeControl
-from engine.shuffle import pack_items, tournament_prk
+from engine.shuffle import tournament_prk
 from tournament.competitions.models import (
     Entrant,
     EntrantState,
@@ -27,6 +29,8 @@ from tournament.competitions.models import (
     PairingEntrant,
     Round,
     Stage,
+    StageEntrant,
+    StageState,
     Tournament,
     TournamentSecret,
 )
@@ -40,6 +44,23 @@ def stage_format(stage: Stage) -> Format:
 def stage_options(stage: Stage) -> Any:
     """The options of the stage's format."""
     return msgspec.convert(stage.options, stage_format(stage).options_type)
+
+
+def stage_plan(stage: Stage) -> StagePlan:
+    """What was planned of a stage, for `engine.formats.stages`."""
+    return StagePlan(format=stage.format, options=stage.options, qualifiers=stage.qualifiers)
+
+
+def running_stage(tournament: Tournament) -> Stage | None:
+    """The stage that is being played; None before the start and after the end."""
+    rows = tournament.stages.select_related("tournament").filter(state=StageState.RUNNING)
+    return rows.order_by("index").first()
+
+
+def begun_stages(tournament: Tournament) -> list[Stage]:
+    """The stages that are or were played, in their order."""
+    rows = tournament.stages.select_related("tournament").order_by("index")
+    return list(rows.filter(state__in=[StageState.RUNNING, StageState.FINISHED]))
 
 
 def stage_ruleset(stage: Stage) -> Any:
@@ -81,22 +102,17 @@ def _sealed_key(pk: int, commitment: str, pub: str) -> bytes:
     return tournament_prk(secret, pub)
 
 
-def stage_lot(prk: bytes, slug: str, index: int) -> bytes:
-    """The verifiable lot of a stage: HMAC-SHA256(PRK, LP("dt/stage-lot/v1", tournament id, stage) ‖ 0x01).
+def stage_view(stage: Stage, *, for_next: bool = False) -> formats.StageView:
+    """All of a stage that its format may know: entrants, published rounds and their results.
 
-    It comes from the same key as the deals under a label of its own, so nobody could choose it, and
-    everybody can recompute it once the secret is out.
+    Of a finished stage the entrants are active who were so at its end. Match keys are the format's own. With `for_next` results are those by which the next stage
+    was begun, whatever was annulled since.
     """
-    return hmac.digest(prk, pack_items("dt/stage-lot/v1", slug, index) + b"\x01", "sha256")
-
-
-def stage_view(stage: Stage) -> formats.StageView:
-    """All of a stage that its format may know: entrants, published rounds and their results."""
-    pairings = _pairings_of(stage)
-    rounds = whole_rounds(stage).values_list("pk", "index")
+    rounds = list(whole_rounds(stage).values_list("pk", "index"))
+    pairings = _pairings_of(stage, len(rounds) if for_next else None)
     return _view(
         stage,
-        _seeded(stage.tournament.entrants.filter(seed__isnull=False)),
+        stage.entrants.all(),
         tuple(formats.Round(index=index, pairings=tuple(pairings[pk])) for pk, index in rounds),
     )
 
@@ -118,34 +134,42 @@ def pairing_view(stage: Stage, pairing: Pairing) -> formats.StageView:
     """
     if stage_format(stage).knocks_out:
         return stage_view(stage)
-    return _view(
-        stage, _seeded(Entrant.objects.filter(pairings__pairing=pairing, seed__isnull=False)), ()
-    )
+    return _view(stage, stage.entrants.filter(entrant__pairings__pairing=pairing), ())
 
 
 def _view(
-    stage: Stage,
-    entrants: tuple[formats.SeededEntrant, ...],
-    rounds: tuple[formats.Round, ...],
+    stage: Stage, entrants: QuerySet[StageEntrant], rounds: tuple[formats.Round, ...]
 ) -> formats.StageView:
     tournament = stage.tournament
+    rows = list(
+        entrants.order_by("seed").values_list("entrant", "seed", "entrant__state", "mu", "sigma")
+    )
+    absent = frozenset(stage.absent) if stage.state == StageState.FINISHED else None
     return formats.StageView(
-        entrants=entrants,
+        entrants=tuple(
+            formats.SeededEntrant(
+                id=pk,
+                seed=seed,
+                active=state == EntrantState.ACTIVE if absent is None else pk not in absent,
+            )
+            for pk, seed, state, _, _ in rows
+        ),
         options=stage_options(stage),
         rounds=rounds,
         lot=stage_lot(tournament_key(tournament), tournament.slug, stage.index),
+        strengths={
+            pk: Rating(mu, sigma)
+            for pk, _, _, mu, sigma in rows
+            if mu is not None and sigma is not None
+        },
     )
 
 
-def _seeded(entrants: Any) -> tuple[formats.SeededEntrant, ...]:
-    return tuple(
-        formats.SeededEntrant(id=pk, seed=seed, active=state == EntrantState.ACTIVE)
-        for pk, seed, state in entrants.order_by("seed").values_list("pk", "seed", "state")
-    )
-
-
-def _pairings_of(stage: Stage) -> dict[int, list[formats.Pairing]]:
+def _pairings_of(stage: Stage, paired: int | None) -> dict[int, list[formats.Pairing]]:
     """The stage's pairings by round, each in the order of its slots.
+
+    With the results that hold; or if `paired` is given those by which the next stage was begun, when so
+    many rounds were published.
 
     The pairings are read before their entrants: a match that is recorded in between is then still open
     here, while in the other order it would be decided without a result.
@@ -153,7 +177,7 @@ def _pairings_of(stage: Stage) -> dict[int, list[formats.Pairing]]:
     pairings = list(
         Pairing.objects.filter(round__stage=stage)
         .order_by("round", "slot")
-        .values_list("pk", "round", "key", "slot", "is_bye", "decided_by")
+        .values_list("pk", "round", "key", "slot", "is_bye", "decided_by", "earlier")
     )
     parts: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
     for pairing, *part in (
@@ -163,13 +187,36 @@ def _pairings_of(stage: Stage) -> dict[int, list[formats.Pairing]]:
     ):
         parts[pairing].append(tuple(part))
     by_round: dict[int, list[formats.Pairing]] = defaultdict(list)
-    for pk, round_id, key, slot, is_bye, decided_by in pairings:
-        by_round[round_id].append(_pairing(key, slot, decided_by, parts[pk], is_bye=is_bye))
+    for pk, round_id, key, slot, is_bye, decided_by, earlier in pairings:
+        found = _pairing(key, slot, decided_by, parts[pk], is_bye=is_bye)
+        if paired is not None and earlier:
+            found = msgspec.structs.replace(found, result=_result_then(found, earlier, paired))
+        by_round[round_id].append(found)
     return by_round
 
 
+def _result_then(
+    pairing: formats.Pairing, earlier: list[dict[str, Any]], paired: int
+) -> formats.PairingResult | None:
+    """The result by which was paired what followed when `paired` rounds were published."""
+    for each in earlier:
+        if paired < each["until_round"]:
+            return _read_result(msgspec.convert(each["result"], ResultPart))
+    return pairing.result
+
+
+def _read_result(part: ResultPart) -> formats.PairingResult:
+    return formats.PairingResult(
+        decided_by=formats.DecidedBy(part.decided_by),
+        places=part.places,
+        points=part.points,
+        scores=tuple(map(Fraction, part.scores)),
+        advances=part.advances,
+    )
+
+
 def engine_pairing(pairing: Pairing) -> formats.Pairing:
-    """One stored pairing."""
+    """One stored pairing, with its key in its stage."""
     parts = [
         (part.entrant_id, part.place, part.points, part.score_twelfths, part.advances)
         for part in pairing.entrants.all()
@@ -198,7 +245,7 @@ def _pairing(
             advances=tuple(advances for _, _, _, _, advances in parts),
         )
     return formats.Pairing(
-        key=key,
+        key=split_match_key(key)[1],
         slot=slot,
         entrants=tuple(entrant for entrant, *_ in parts),
         is_bye=is_bye,

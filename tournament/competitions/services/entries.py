@@ -40,9 +40,11 @@ from tournament.competitions.services.rounds import (
     advance_round,
     cancel_matches,
     replace_result,
+    rounds_paired,
     store_result,
 )
 from tournament.competitions.services.rulings import note_ruling
+from tournament.competitions.services.stages import join_stage
 from tournament.leaderboards.models import PoolKind
 from tournament.leaderboards.services import void_results
 from tournament.players.models import UNDECIDED, Bot, Player
@@ -94,11 +96,13 @@ def _join(tournament: Tournament, entrant: Entrant, bots: Sequence[Bot], first_r
         )
     for part in entrant.bots.all():
         EntrantBot.objects.filter(pk=part.pk).update(version=versions[part.bot_id])
-    stage = tournament.stages.select_related("tournament").get()
+    stage = tournament.stages.select_related("tournament").get(index=0)
     try:
-        entrant.seed = stage_format(stage).late_entrant(stage_view(stage), entrant.pk).seed
+        place = stage_format(stage).late_entrant(stage_view(stage), entrant.pk)
     except FormatError as error:
         raise TournamentStateError(str(error)) from error
+    join_stage(stage, place, first_round)
+    entrant.seed = place.seed
     entrant.addendum = make_addendum(
         entered_at=read_clock(),
         first_round=first_round,
@@ -231,8 +235,13 @@ def _void_played(entrant: Entrant) -> None:
     tournament = Tournament.objects.select_for_update().get(pk=entrant.tournament_id)
     played = played_pairings(entrant)
     logged = rated_match_keys(played)
-    for pairing in played:
-        replace_result(pairing, void_result(engine_pairing_result(pairing)))
+    paired = {stage.pk: rounds_paired(stage) for stage in tournament.stages.all()}
+    for pairing in played.select_related("round"):
+        replace_result(
+            pairing,
+            void_result(engine_pairing_result(pairing)),
+            until_round=paired[pairing.round.stage_id],
+        )
     if logged:
         void_results(game=tournament.game, kind=tournament.kind, match_keys=logged)
 
@@ -254,10 +263,10 @@ def _take_out(entrant: Entrant, target: EntrantState, reason: str) -> Entrant:
 
 def _walk_over(tournament: Tournament, entrant: Entrant) -> None:
     """Decide the open pairings of `entrant` that need no match any more."""
-    stage = tournament.stages.select_related("tournament").get()
     for pairing in Pairing.objects.filter(
-        round__stage=stage, decided_by="", entrants__entrant=entrant
-    ):
+        tournament=tournament, decided_by="", entrants__entrant=entrant
+    ).select_related("round__stage__tournament"):
+        stage = pairing.round.stage
         result = stage_format(stage).walkover(pairing_view(stage, pairing), engine_pairing(pairing))
         if result is not None:
             cancel_matches(Match.objects.filter(pairing=pairing))

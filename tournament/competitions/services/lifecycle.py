@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from engine.errors import FormatError, UsageError
 from engine.formats.base import SeededEntrant
+from engine.formats.stages import check_stages, stage_lot
 from engine.shuffle import commitment
 from engine.standings import draw_lot
 from tournament.competitions.errors import TournamentStateError
@@ -31,12 +32,7 @@ from tournament.competitions.models import (
     TournamentSecret,
     TournamentState,
 )
-from tournament.competitions.selectors.engine_values import (
-    stage_format,
-    stage_lot,
-    stage_options,
-    tournament_key,
-)
+from tournament.competitions.selectors.engine_values import stage_plan, tournament_key
 from tournament.competitions.selectors.entries import (
     entrants_with_bots,
     rated_match_keys,
@@ -46,6 +42,7 @@ from tournament.competitions.selectors.entries import (
 from tournament.competitions.services.entries import enter
 from tournament.competitions.services.notices import send_notice, tell_players
 from tournament.competitions.services.rounds import advance_round, cancel_matches
+from tournament.competitions.services.stages import begin_stage
 from tournament.leaderboards.selectors import strengths
 from tournament.leaderboards.services import void_results
 from tournament.players.models import Bot, BotVersion, VersionState
@@ -239,7 +236,7 @@ def start_tournament(*, tournament: Tournament, now: datetime | None = None) -> 
         tournament.save(update_fields=["starts_at"])
     _seed(tournament)
     try:
-        _check_format(tournament)
+        _begin(tournament)
     except FormatError as error:
         return cancel_tournament(tournament=tournament, reason=str(error))
     _move(tournament, TournamentState.RUNNING)
@@ -328,14 +325,16 @@ def _by_rating(tournament: Tournament) -> list[Entrant]:
     return entrants
 
 
-def _check_format(tournament: Tournament) -> None:
+def _begin(tournament: Tournament) -> None:
+    """Begin the first stage. Raises FormatError if so many cannot play these stages."""
     entrants = [
         SeededEntrant(id=pk, seed=seed)
-        for pk, seed in tournament.entrants.values_list("pk", "seed")
+        for pk, seed in tournament.entrants.order_by("seed").values_list("pk", "seed")
         if seed is not None
     ]
-    for stage in tournament.stages.all():
-        stage_format(stage).check(entrants, stage_options(stage))
+    stages = list(tournament.stages.select_related("tournament"))
+    check_stages(len(entrants), [stage_plan(stage) for stage in stages])
+    begin_stage(stages[0], entrants)
 
 
 @transaction.atomic

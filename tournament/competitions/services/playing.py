@@ -352,6 +352,7 @@ def forfeit_match(
         ending=AttemptEnding.CANCELLED, ended_at=Now(), detail=reason.strip()
     )
     _decide(pairing, outcome)
+    Pairing.objects.filter(pk=pairing.pk).update(is_ruled=True)
     fresh = Pairing.objects.prefetch_related("entrants__entrant").get(pk=pairing.pk)
     note_ruling(
         tournament=tournament,

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from fractions import Fraction
 
+import msgspec
 from django.db import transaction
 from django.db.models import F, Max, QuerySet
 from django.db.models.functions import Now
 
+from engine.bundle import ResultPart, result_part
 from engine.errors import FormatError
 from engine.formats import base as formats
 from engine.formats.base import SCORE_DENOMINATOR
+from engine.formats.stages import match_key, split_match_key
 from engine.record import BoardsContest
 from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.models import (
@@ -22,7 +25,6 @@ from tournament.competitions.models import (
     TOURNAMENT_TRANSITIONS,
     Attempt,
     AttemptEnding,
-    Entrant,
     Match,
     MatchState,
     Pairing,
@@ -30,17 +32,27 @@ from tournament.competitions.models import (
     Round,
     RoundState,
     Stage,
+    StageEntrant,
     SupersededMatch,
     Tournament,
     TournamentState,
 )
 from tournament.competitions.selectors.engine_values import (
+    engine_pairing_result,
+    running_stage,
     stage_contest,
     stage_format,
     stage_options,
     stage_view,
 )
 from tournament.competitions.services.planning import MIN_RATED_BOARDS
+from tournament.competitions.services.stages import (
+    begin_next_stage,
+    end_stage,
+    opens_no_more,
+    rests,
+    write_places,
+)
 from tournament.leaderboards.services import RatedResult, RatedTeam, append_results
 from tournament.store.clock import read_clock
 from tournament.store.leases import FREE_FIELDS
@@ -95,31 +107,49 @@ def publish_results(*, tournament: Tournament) -> bool:
 def advance_round(*, tournament: Tournament) -> bool:
     """Close the rounds that are decided, in their order; publish the next ones; finish at the end.
 
-    Whether anything changed. The tournament's row is locked, so many that finish a round's last match
+    When a stage is over the next one begins at once, with the round that it begins with. Whether anything changed. The tournament's row is locked, so many that finish a round's last match
     at once make one next round. Harmless at any time.
     """
     tournament = Tournament.objects.select_for_update().get(pk=tournament.pk)
     if tournament.state != TournamentState.RUNNING:
         return False
-    stage = tournament.stages.select_related("tournament").get()
+    changed = False
+    stage = running_stage(tournament)
+    while stage is not None:
+        has_moved, view = _advance_stage(stage)
+        changed |= has_moved
+        if view is None:
+            return changed
+        changed = True
+        end_stage(stage, view)
+        stage = begin_next_stage(stage, view)
+    _finish(tournament)
+    return True
+
+
+def _advance_stage(stage: Stage) -> tuple[bool, formats.StageView | None]:
+    """Bring a stage as far as its results allow: whether anything changed, and its view if it is over."""
     changed = False
     while True:
         changed |= _close_rounds(stage)
         if not _may_go_on(stage):
-            return changed
+            return changed, None
         view = stage_view(stage)
-        planned = _plan_round(stage, view)
+        planned = None if _is_stopped(stage) else _plan_round(stage, view)
         if planned is None:
             if not all(published.is_complete for published in view.rounds):
-                return changed
+                return changed, None
             if stage.rounds.filter(is_partial=True).exists():
                 raise FormatError("the rounds after a ruling cannot be paired again")
             if stage.rounds.exclude(state=RoundState.COMPLETE).exists():
                 continue  # decided since we looked: it has to be closed first
-            _finish(tournament, stage, view)
-            return True
-        _publish(stage, planned)
+            return changed, view
+        _publish(stage, planned, view)
         changed = True
+
+
+def _is_stopped(stage: Stage) -> bool:
+    return opens_no_more(stage, read_clock())
 
 
 def _close_rounds(stage: Stage) -> bool:
@@ -193,15 +223,17 @@ def _may_go_on(stage: Stage) -> bool:
     """
     if stage.rounds.filter(is_partial=True).exists():
         return True
+    now = read_clock()
+    if rests(stage, now) and not opens_no_more(stage, now):
+        return False
     undecided = Pairing.objects.filter(round__stage=stage, decided_by="").count()
     if not undecided or undecided >= MAX_OPEN_PAIRINGS:
         return not undecided
-    players = stage.tournament.entrants.filter(seed__isnull=False).count()
-    all_rounds = stage_format(stage).round_count(players, stage_options(stage))
+    all_rounds = stage_format(stage).round_count(stage.entrants.count(), stage_options(stage))
     return all_rounds is None or stage.rounds.count() < all_rounds
 
 
-def _publish(stage: Stage, planned: formats.Round) -> None:
+def _publish(stage: Stage, planned: formats.Round, view: formats.StageView) -> None:
     tournament = stage.tournament
     is_sealed = tournament.results_at is not None and tournament.results_at > read_clock()
     published, created = Round.objects.get_or_create(
@@ -211,10 +243,24 @@ def _publish(stage: Stage, planned: formats.Round) -> None:
             "state": RoundState.OPEN,
             "opened_at": Now(),
             "published_at": None if is_sealed else Now(),
+            "absent": sorted(view.inactive),
+            "awaited": _awaited(stage, view),
         },
     )
     missing = planned.pairings if created else _missing(published, planned)
     _add_pairings(stage, published, missing)
+
+
+def _awaited(stage: Stage, view: formats.StageView) -> list[str]:
+    """What was open when a batch was picked: it was picked without knowing it."""
+    if not stage_format(stage).is_continuous:
+        return []
+    return [
+        match_key(stage.index, pairing.key)
+        for published in view.rounds
+        for pairing in published.pairings
+        if pairing.result is None
+    ]
 
 
 def _missing(published: Round, planned: formats.Round) -> tuple[formats.Pairing, ...]:
@@ -223,7 +269,7 @@ def _missing(published: Round, planned: formats.Round) -> tuple[formats.Pairing,
         return ()
     Round.objects.filter(pk=published.pk).update(is_partial=False)
     kept = {
-        pairing.key: tuple(part.entrant_id for part in pairing.entrants.all())
+        split_match_key(pairing.key)[1]: tuple(part.entrant_id for part in pairing.entrants.all())
         for pairing in published.pairings.prefetch_related("entrants")
     }
     moved = [
@@ -238,16 +284,17 @@ def _missing(published: Round, planned: formats.Round) -> tuple[formats.Pairing,
 
 def _add_pairings(stage: Stage, published: Round, planned: Sequence[formats.Pairing]) -> None:
     tournament = stage.tournament
-    editions = _last_editions(tournament, [pairing.key for pairing in planned])
+    keys = {pairing.slot: match_key(stage.index, pairing.key) for pairing in planned}
+    editions = _last_editions(tournament, list(keys.values()))
     pairings = Pairing.objects.bulk_create(
         [
             Pairing(
                 tournament=tournament,
                 round=published,
-                key=pairing.key,
+                key=keys[pairing.slot],
                 slot=pairing.slot,
                 is_bye=pairing.is_bye,
-                edition=1 + editions.get(pairing.key, 0),
+                edition=1 + editions.get(keys[pairing.slot], 0),
                 decided_by=str(pairing.result.decided_by) if pairing.result else "",
             )
             for pairing in planned
@@ -320,12 +367,52 @@ def store_result(pairing: Pairing, result: formats.PairingResult) -> bool:
     return bool(decided)
 
 
-def replace_result(pairing: Pairing, result: formats.PairingResult) -> None:
-    """Write another result over that of a decided pairing, in the caller's transaction."""
+class EarlierResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A result that a ruling replaced, as `Pairing.earlier` keeps it."""
+
+    until_round: int
+    """How many rounds of the stage had been published when it was replaced, and stayed: they were paired
+    by it. One more than there are if the next stage had begun and stayed."""
+    is_ruled: bool
+    """Whether it was a ruling itself, and no match says so."""
+    result: ResultPart
+
+
+def replace_result(
+    pairing: Pairing, result: formats.PairingResult, *, until_round: int, is_ruled: bool = True
+) -> None:
+    """Write another result over that of a decided pairing, in the caller's transaction.
+
+    What it was before is kept, with how many rounds stay that were paired by it; of what was replaced
+    before no more than those stay either.
+    """
+    before = [
+        {**each, "until_round": min(each["until_round"], until_round)} for each in pairing.earlier
+    ]
+    replaced = EarlierResult(
+        until_round=until_round,
+        is_ruled=pairing.is_ruled,
+        result=result_part(engine_pairing_result(pairing)),
+    )
     Pairing.objects.filter(pk=pairing.pk).exclude(decided_by="").update(
-        decided_by=str(result.decided_by)
+        decided_by=str(result.decided_by),
+        is_ruled=is_ruled,
+        earlier=[*before, msgspec.to_builtins(replaced)],
     )
     _write_parts(pairing, result)
+
+
+def rounds_published(stage: Stage) -> int:
+    """How many rounds of a stage are published."""
+    return stage.rounds.aggregate(last=Max("index"))["last"] or 0
+
+
+def rounds_paired(stage: Stage) -> int:
+    """How many rounds of a stage are published, the beginning of the next stage counted as one."""
+    has_successor = StageEntrant.objects.filter(
+        stage__tournament=stage.tournament_id, stage__index=stage.index + 1
+    ).exists()
+    return rounds_published(stage) + has_successor
 
 
 def cancel_matches(rows: QuerySet[Match]) -> None:
@@ -345,16 +432,7 @@ def _write_parts(pairing: Pairing, result: formats.PairingResult) -> None:
         part.save(update_fields=["place", "points", "score_twelfths", "advances"])
 
 
-def _finish(tournament: Tournament, stage: Stage, view: formats.StageView) -> None:
+def _finish(tournament: Tournament) -> None:
     """Write the final places; from now on the secret is for everybody, unless results are sealed."""
-    write_places(tournament, stage, view)
+    write_places(tournament)
     TOURNAMENT_TRANSITIONS.move_row(tournament, TournamentState.FINISHED, finished_at=Now())
-
-
-def write_places(tournament: Tournament, stage: Stage, view: formats.StageView) -> None:
-    """Write the places of a finished tournament."""
-    places = {row.entrant: row.place for row in stage_format(stage).standings(view)}
-    entrants = list(tournament.entrants.filter(pk__in=places))
-    for entrant in entrants:
-        entrant.place = places[entrant.pk]
-    Entrant.objects.bulk_update(entrants, ["place"], batch_size=500)

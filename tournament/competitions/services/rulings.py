@@ -54,6 +54,13 @@ from tournament.competitions.services.rounds import (
     is_rated,
     rate_round,
     replace_result,
+    rounds_paired,
+    rounds_published,
+)
+from tournament.competitions.services.stages import (
+    has_other_qualifiers,
+    later_stages,
+    reopen_stage,
     write_places,
 )
 from tournament.leaderboards.selectors import voided_results
@@ -265,9 +272,7 @@ def _rule(case: _Case, kind: RulingKind, result: formats.PairingResult | None) -
     has_new_fate = result is None or result.advances != before.advances
     dependents = _dependents(case) if case.fmt.knocks_out and has_new_fate else []
     if case.tournament.state != TournamentState.RUNNING and (dependents or result is None):
-        raise TournamentStateError(
-            f"{case.tournament.name} has ended: no match of it can be played any more"
-        )
+        raise _has_ended(case)
     ruling = note_ruling(
         tournament=case.tournament,
         kind=kind,
@@ -282,7 +287,9 @@ def _rule(case: _Case, kind: RulingKind, result: formats.PairingResult | None) -
     if result is None:
         _open_again(ruling, case)
     else:
-        replace_result(case.pairing, result)
+        replace_result(case.pairing, result, until_round=_paired_by(case, kind, result))
+    if kind != RulingKind.VOIDED:
+        _take_back_stages(ruling, case)
     if kind == RulingKind.RESTORED:
         _rate_again(case)
     _go_on(case)
@@ -290,6 +297,45 @@ def _rule(case: _Case, kind: RulingKind, result: formats.PairingResult | None) -
     ruling.after = spell_result(fresh)[:200]
     ruling.save(update_fields=["after"])
     return ruling
+
+
+def _has_ended(case: _Case) -> TournamentStateError:
+    return TournamentStateError(
+        f"{case.tournament.name} has ended: no match of it can be played any more"
+    )
+
+
+def _paired_by(case: _Case, kind: RulingKind, result: formats.PairingResult) -> int:
+    """How many rounds stay that were paired by the result that is replaced.
+
+    Where losers are out none of those after its own does if another one goes on: what follows from it is
+    paired anew, the rest did not. Only an annulled result still decides who has gone on to the next stage.
+    """
+    if case.fmt.knocks_out and result.advances != case.result.advances:
+        return case.pairing.round.index
+    return rounds_paired(case.stage) if kind == RulingKind.VOIDED else rounds_published(case.stage)
+
+
+def _take_back_stages(ruling: Ruling, case: _Case) -> None:
+    """If others would go on now than those who have, take all later stages back: they begin anew.
+
+    Who has gone on by an annulled match has gone on, as who has advanced by it has advanced.
+    """
+    begun = later_stages(case.stage).filter(entrants__isnull=False).distinct()
+    nxt = begun.first()
+    if nxt is None or not has_other_qualifiers(case.stage, nxt):
+        return
+    if case.tournament.state != TournamentState.RUNNING:
+        raise _has_ended(case)
+    taken = list(
+        Pairing.objects.filter(round__stage__in=list(begun))
+        .select_related("round", "tournament")
+        .order_by("round__stage__index", "round__index", "slot")
+    )
+    _void(case, taken)
+    _take_back(ruling, taken)
+    Round.objects.filter(stage__in=list(later_stages(case.stage))).delete()
+    reopen_stage(case.stage)
 
 
 def _dependents(case: _Case) -> list[Pairing]:
@@ -364,7 +410,9 @@ def _superseded(ruling: Ruling, pairing: Pairing) -> SupersededMatch:
 
 def _open_again(ruling: Ruling, case: _Case) -> None:
     _supersede(ruling, [case.pairing.pk])
-    Pairing.objects.filter(pk=case.pairing.pk).update(decided_by="", edition=F("edition") + 1)
+    Pairing.objects.filter(pk=case.pairing.pk).update(
+        decided_by="", edition=F("edition") + 1, is_ruled=False, earlier=[]
+    )
     PairingEntrant.objects.filter(pairing=case.pairing).update(
         score_twelfths=None, points=None, place=None, advances=None
     )
@@ -407,4 +455,4 @@ def _go_on(case: _Case) -> None:
     if case.tournament.state == TournamentState.RUNNING:
         advance_round(tournament=case.tournament)
     else:
-        write_places(case.tournament, case.stage, stage_view(case.stage))
+        write_places(case.tournament)

@@ -10,6 +10,7 @@ import pytest
 
 from engine.errors import FormatError
 from engine.formats import FORMATS
+from engine.formats.stages import stage_lot
 from engine.standings import draw_lot
 from tests.tournament_factories import (
     accept,
@@ -36,7 +37,7 @@ from tournament.competitions.models import (
     TournamentState,
 )
 from tournament.competitions.selectors import late_round, match_record, notices_of
-from tournament.competitions.selectors.engine_values import stage_lot, tournament_key
+from tournament.competitions.selectors.engine_values import tournament_key
 from tournament.competitions.services.dispatching import move_due_tournaments
 
 pytestmark = pytest.mark.django_db
