@@ -359,7 +359,7 @@ def start_comparing(folder: Path) -> subprocess.Popen[str]:
     running = subprocess.Popen(
         [*command, "--elo1", "1", "--max-sets", "1000000"],
         cwd=folder,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
