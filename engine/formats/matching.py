@@ -56,8 +56,8 @@ def _pack(
     pairs = count // 2
     tallest = [max(level) for level in levels]
     room = WEIGHT_BITS - count.bit_length()
-    tie_bits = min(TIE_BITS, room - sum((pairs * height + 1).bit_length() for height in tallest))
-    tie_bits -= pairs.bit_length()
+    used = sum((pairs * height + 1).bit_length() for height in tallest if height)
+    tie_bits = min(TIE_BITS, room - used - pairs.bit_length())
     if tie_bits < 0:
         raise OverflowError(f"the costs of {count} entrants take more than {room} bits")
     shift, marks = 64 - tie_bits, _marks(count)

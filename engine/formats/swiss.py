@@ -272,13 +272,13 @@ def _named(upper: _Player, lower: _Player) -> tuple[int, int]:
 
 def _pair(ranked: list[_Player]) -> tuple[list[tuple[int, int]], int | None]:
     """The pairs in the order of their better placed, and who has the bye."""
-    if len(ranked) <= COMPLETE_UP_TO or not _is_any_bye_free(ranked):
-        pairs, resting = _pair_complete(ranked)
+    if _is_any_bye_free(ranked):
+        bye = _bye_candidates(ranked)[-1] if len(ranked) % 2 else None
+        pairs = _pair_without_rematches(ranked, bye)
     else:
-        resting = _bye_candidates(ranked)[-1] if len(ranked) % 2 else None
-        pairs = _pair_windows(ranked, resting)
+        pairs, bye = _pair_with_rematches(ranked)
     named = [_named(ranked[i], ranked[j]) for i, j in pairs]
-    return named, None if resting is None else ranked[resting].id
+    return named, None if bye is None else ranked[bye].id
 
 
 def _is_any_bye_free(ranked: Sequence[_Player]) -> bool:
@@ -297,8 +297,13 @@ def _bye_candidates(ranked: Sequence[_Player]) -> list[int]:
     return [place for place, player in enumerate(ranked) if player.byes == fewest]
 
 
-def _pair_complete(ranked: Sequence[_Player]) -> tuple[list[tuple[int, int]], int | None]:
-    """The best of all pairings, and who rests: he meets one more, at the end of the table."""
+def _pair_with_rematches(
+    ranked: Sequence[_Player],
+) -> tuple[list[tuple[int, int]], int | None]:
+    """The best of all pairings, and who rests: he meets one more, at the end of the table.
+
+    It is needed where somebody has met half of the others, so there are 258 at most: twice the most rounds.
+    """
     count = len(ranked)
     edges = [
         (i, j, met > 0, met, 0, *costs)
@@ -312,11 +317,12 @@ def _pair_complete(ranked: Sequence[_Player]) -> tuple[list[tuple[int, int]], in
     return [pair for pair in pairs if pair[1] < count], bye
 
 
-def _pair_windows(ranked: Sequence[_Player], bye: int | None) -> list[tuple[int, int]]:
-    """The best pairing of each window, without rematches; a window that has none is joined to the next."""
+def _pair_without_rematches(ranked: Sequence[_Player], bye: int | None) -> list[tuple[int, int]]:
+    """The best pairing of each window; one that has none without a rematch is joined to the next."""
     sizes = _sizes(ranked)
     places = [place for place in range(len(ranked)) if place != bye]
-    windows = _windows([list(g) for _, g in groupby(places, key=lambda i: ranked[i].halves)])
+    groups = [list(group) for _, group in groupby(places, key=lambda i: ranked[i].halves)]
+    windows = [places] if len(places) <= COMPLETE_UP_TO else _windows(groups)
     paired: list[list[tuple[int, int]]] = []
     while len(paired) < len(windows):
         window = windows[len(paired)]

@@ -100,3 +100,17 @@ def test_large_costs_are_exact():
     costs = {pair: (value, rng.randint(0, 1)) for pair, value in high.items()}
     found = match_all(6, [(i, j, *levels) for (i, j), levels in costs.items()])
     assert total(found, costs) == min(total(m, costs) for m in every_matching(list(range(6))))
+
+
+@pytest.mark.parametrize(
+    ("count", "highest"),
+    [
+        # rematch, its round, bye, (score difference in half points)², floats, clash, fold
+        pytest.param(258, [1, 128, 257, 256**2, 2, 1, 2 * 258], id="most rounds, rematches forced"),
+        pytest.param(16_384, [256**2, 2, 1, 2 * 16_384], id="all windows joined into one"),
+    ],
+)
+def test_largest_swiss_stages_can_be_packed(count, highest):
+    edges = [tuple(highest), tuple(height - 1 for height in highest)]
+    dearer, cheaper = _pack(count, [0, 0], [1, 2], list(zip(*edges, strict=True)))
+    assert cheaper < dearer < 2 ** (123 - count.bit_length())
