@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Literal
 
 import msgspec
 
@@ -23,6 +25,7 @@ from engine.bundle import (
     seal_bundle,
     standing_part,
 )
+from engine.errors import FormatError
 from engine.formats import Format, Pairing, Round, StageView, get_format
 from engine.formats.base import SeededEntrant
 from engine.formats.stages import (
@@ -40,10 +43,13 @@ from engine.record import (
     DealSource,
     EntrantRef,
     MatchRecord,
+    canonical_json,
+    is_rated_contest,
     with_keys,
 )
 from engine.sdk.timecontrol import time_control
 from engine.shuffle import commitment, tournament_prk
+from engine.standings import draw_lot
 from tests.match_fakes import play, spec_of
 
 SECRET = bytes(range(32))
@@ -56,12 +62,26 @@ def played_bundle(
     game: str = "podkidnoe",
     contest: BoardsContest | None = None,
     leaves: Mapping[int, int] | None = None,
+    late: Mapping[int, int] | None = None,
+    seeding: Literal["hand", "lot"] = "hand",
+    batches: int = 6,
 ) -> Bundle:
     """A tournament of bots that choose at random by their seeds.
 
-    `leaves`: by entrant's index the first round of the first stage that it misses.
+    `leaves`: by entrant's index the first round of the first stage that it misses. `late`: by index the
+    first round of who comes late, the last ones. A ladder ends after so many `batches`; each is picked as
+    soon as one may be, while others are open.
     """
-    return _Maker(plans, entrants, game, contest or BoardsContest(2, 2), leaves or {}).bundle()
+    return _Maker(
+        plans,
+        entrants,
+        game,
+        contest or BoardsContest(2, 2),
+        leaves or {},
+        late or {},
+        seeding,
+        batches,
+    ).bundle()
 
 
 class _Maker:
@@ -72,13 +92,19 @@ class _Maker:
         game: str,
         contest: BoardsContest,
         leaves: Mapping[int, int],
+        late: Mapping[int, int],
+        seeding: Literal["hand", "lot"],
+        batches: int,
     ) -> None:
-        self.plans, self.game, self.contest, self.leaves = plans, game, contest, leaves
+        self.plans, self.game, self.contest = plans, game, contest
+        self.leaves, self.late, self.seeding, self.batches = leaves, late, seeding, batches
         self.refs = [
             EntrantRef(f"Bot {i}", (BotRef(f"bot{i}", "1.0", f"sha256:{i:064x}"),))
             for i in range(entrants)
         ]
-        wheels = sorted([ref.bots[0].bot, f"{i:064x}"] for i, ref in enumerate(self.refs))
+        wheels = sorted(
+            [ref.bots[0].bot, f"{i:064x}"] for i, ref in enumerate(self.refs) if i not in self.late
+        )
         self.pub = json.dumps(
             {"close": "2026-12-01T00:00:00Z", "entrants": wheels},
             sort_keys=True,
@@ -88,9 +114,22 @@ class _Maker:
         self.records: dict[str, MatchRecord] = {}
         self.ratings: dict[str, RatedMember] = {}
         self.rated: list[RatedMatch] = []
+        self.seeds = self._seeds()
+
+    def _seeds(self) -> list[int]:
+        """By entrant's index."""
+        order = list(range(len(self.refs)))
+        if self.seeding == "lot":
+            lot = stage_lot(self.prk, "cup", 0)
+            order.sort(key=lambda i: draw_lot(lot, f"seed/{self.refs[i].name}"))
+        order.sort(key=lambda i: i in self.late)
+        return [order.index(i) + 1 for i in range(len(self.refs))]
 
     def bundle(self) -> Bundle:
-        seeded = tuple(SeededEntrant(id=i, seed=i + 1) for i in range(len(self.refs)))
+        seeded = tuple(
+            SeededEntrant(id=i, seed=seed)
+            for seed, i in sorted((seed, i) for i, seed in enumerate(self.seeds))
+        )
         stages, views = [], []
         for number, plan in enumerate(self.plans):
             stage, fmt, view = self._play_stage(number, plan, seeded)
@@ -111,9 +150,17 @@ class _Maker:
                     commitment=commitment("cup", SECRET),
                     secret=SECRET.hex(),
                     pub=self.pub,
+                    rated=True,
+                    seeding=self.seeding,
                 ),
                 entrants=tuple(
-                    EntrantPart(name=ref.name, bots=ref.bots, seed=i + 1, place=places[i])
+                    EntrantPart(
+                        name=ref.name,
+                        bots=ref.bots,
+                        seed=self.seeds[i],
+                        addendum=self._addendum(i),
+                        place=places[i],
+                    )
                     for i, ref in enumerate(self.refs)
                 ),
                 stages=tuple(stages),
@@ -131,16 +178,8 @@ class _Maker:
         view = StageView(
             entrants=tuple(seeded), options=options, lot=stage_lot(self.prk, "cup", number)
         )
-        rounds: list[RoundPart] = []
-        while True:
-            gone = {i for i, r in self.leaves.items() if number or len(rounds) + 1 >= r}
-            view = _without(view, gone)
-            planned = fmt.next_round(view)
-            if planned is None:
-                break
-            decided = self._play_round(number, fmt, view, planned)
-            view = msgspec.structs.replace(view, rounds=(*view.rounds, decided))
-            rounds.append(_round_part(number, decided, gone & view.by_id.keys()))
+        play = self._play_batches if fmt.is_continuous else self._play_rounds
+        rounds, view = play(number, fmt, view)
         index = {each.id: each.id for each in seeded}
         stage = StagePart(
             format=fmt.name,
@@ -149,12 +188,80 @@ class _Maker:
             ruleset=msgspec.to_builtins(get_game(self.game).make_ruleset({})),
             contest=self.contest,
             time_control=time_control("fast"),
-            entrants=tuple(StageEntrant(entrant=each.id, seed=each.seed) for each in seeded),
+            entrants=tuple(
+                StageEntrant(
+                    entrant=each.id,
+                    seed=each.seed,
+                    first_round=1 if number else self.late.get(each.id, 1),
+                )
+                for each in seeded
+            ),
             rounds=tuple(rounds),
             absent=tuple(sorted(view.inactive)),
             standings=tuple(standing_part(row, index) for row in fmt.standings(view)),
         )
         return stage, fmt, view
+
+    def _play_rounds(
+        self, number: int, fmt: Format, view: StageView
+    ) -> tuple[list[RoundPart], StageView]:
+        rounds: list[RoundPart] = []
+        everyone = view.entrants
+        while True:
+            view = self._as_they_are(number, view, everyone)
+            planned = fmt.next_round(view)
+            if planned is None:
+                return rounds, view
+            decided = self._play_round(number, fmt, view, planned)
+            view = msgspec.structs.replace(view, rounds=(*view.rounds, decided))
+            rounds.append(_round_part(number, decided, view.inactive))
+
+    def _as_they_are(
+        self, number: int, view: StageView, everyone: tuple[SeededEntrant, ...]
+    ) -> StageView:
+        """Who has come by the next round, and has not left."""
+        coming = len(view.rounds) + 1
+        here = [each for each in everyone if number or self.late.get(each.id, 1) <= coming]
+        gone = {i for i, first in self.leaves.items() if number or coming >= first}
+        return _without(msgspec.structs.replace(view, entrants=tuple(here)), gone)
+
+    def _play_batches(
+        self, number: int, fmt: Format, view: StageView
+    ) -> tuple[list[RoundPart], StageView]:
+        """Of the open matches always the one that was opened last is decided first."""
+        everyone, awaited, gone = view.entrants, [], []
+        while True:
+            view = self._as_they_are(number, view, everyone)
+            waiting = [p for each in view.rounds for p in each.pairings if p.result is None]
+            planned = None
+            if len(view.rounds) < self.batches:
+                with suppress(FormatError):
+                    planned = fmt.next_round(view)
+            if planned is not None:
+                awaited.append(tuple(pairing.key for pairing in waiting))
+                gone.append(view.inactive)
+                view = msgspec.structs.replace(view, rounds=(*view.rounds, planned))
+            elif waiting:
+                view = self._decide_one(number, fmt, view, waiting[-1])
+            else:
+                break
+        rounds = [
+            msgspec.structs.replace(_round_part(number, each, left), awaited=keys)
+            for each, left, keys in zip(view.rounds, gone, awaited, strict=True)
+        ]
+        return rounds, view
+
+    def _decide_one(self, number: int, fmt: Format, view: StageView, open_: Pairing) -> StageView:
+        record = self._play_match(number, open_)
+        self._rate(record)
+        decided = msgspec.structs.replace(open_, result=fmt.decide(view, open_, record.outcome))
+        rounds = tuple(
+            msgspec.structs.replace(
+                each, pairings=tuple(decided if p.key == open_.key else p for p in each.pairings)
+            )
+            for each in view.rounds
+        )
+        return msgspec.structs.replace(view, rounds=rounds)
 
     def _play_round(self, number: int, fmt: Format, view: StageView, planned: Round) -> Round:
         pairings = []
@@ -181,7 +288,20 @@ class _Maker:
         self.records[key] = with_keys(played.record, self.prk, "cup")
         return self.records[key]
 
+    def _addendum(self, index: int) -> str:
+        if index not in self.late:
+            return ""
+        return canonical_json(
+            {
+                "entered": "2026-12-01T09:30:00Z",
+                "entrants": [[self.refs[index].bots[0].bot, f"{index:064x}"]],
+                "round": self.late[index],
+            }
+        ).decode()
+
     def _rate(self, record: MatchRecord) -> None:
+        if not is_rated_contest(record.contest):
+            return
         bots = [entrant.bots[0] for entrant in record.entrants]
         before = [self.ratings.get(bot.bot) for bot in bots]
         old = [Rating() if line is None else Rating(line.mu, line.sigma) for line in before]

@@ -4,7 +4,7 @@ The record stands alone: `replay` judges it with nothing but the rules of its ga
 games and the SDK's values; it must not know who plays, where, or how long it took.
 
 `values` holds the document, `checks` what can be played at all, `contest` the order of the games and
-their result, `codec` bytes and digest, `dealing` the tiles, `judge` the verdict.
+their result, `codec` bytes and digest, `dealing` the tiles, `judge` the verdict, `rating` what is rated.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from engine.record.codec import (
 from engine.record.contest import FinishedGame, Slot, next_slot, outcome_of_faults, outcome_of_games
 from engine.record.dealing import deal_board, parse_board, with_keys, write_board
 from engine.record.judge import Replay, ReplayedDeal, replay
+from engine.record.rating import MIN_RATED_BOARDS, has_acted, is_ratable, is_rated_contest
 from engine.record.values import (
     FORMAT,
     BoardsContest,
@@ -42,6 +43,7 @@ from engine.record.values import (
 __all__ = [
     "BOT_NAME",
     "FORMAT",
+    "MIN_RATED_BOARDS",
     "BoardsContest",
     "BotRef",
     "Contest",
@@ -66,6 +68,9 @@ __all__ = [
     "decode_record",
     "decode_strictly",
     "encode_record",
+    "has_acted",
+    "is_ratable",
+    "is_rated_contest",
     "make_spec",
     "next_slot",
     "outcome_of_faults",

@@ -1,0 +1,531 @@
+"""The verdict on a bundle: everything in it recomputed, in the order in which its parts depend on each other."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+
+from engine.bundle.codec import bundle_digest, record_place
+from engine.bundle.comparing import compare
+from engine.bundle.ratings import judge_ratings, must_be_rated
+from engine.bundle.values import (
+    RULES,
+    Bundle,
+    EntrantPart,
+    PairingPart,
+    ResultPart,
+    RoundPart,
+    StagePart,
+    rating_key,
+    result_part,
+    standing_part,
+)
+from engine.errors import ArenaError, BundleError, RecordError, UsageError
+from engine.formats import DecidedBy, FormatOptions, get_format
+from engine.formats.base import Format, Pairing, PairingResult, Round, SeededEntrant, StageView
+from engine.formats.stages import (
+    StagePlan,
+    final_places,
+    match_key,
+    next_stage_entrants,
+    stage_lot,
+)
+from engine.ratings import Rating
+from engine.record import MatchRecord, canonical_json, replay, with_keys
+from engine.shuffle import commitment, tournament_prk
+from engine.standings import draw_lot
+
+Show = Callable[[int], None]
+"""Is told how many matches have been judged."""
+
+
+class BundleReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was recomputed and found true."""
+
+    tournament: str
+    digest: str
+    stages: int
+    rounds: int
+    pairings: int
+    matches: int
+    deals: int
+    standings: int
+    rated: int
+    rulings: int
+    """Results that an organiser decided or replaced: taken as given."""
+    absences: int
+    """Entrants that were absent when a round was paired, or a stage ended: taken as given."""
+    seeds: str
+    """What the seeds followed from; those by ``lot`` are recomputed, others are taken as given."""
+
+
+def verify_bundle(bundle: Bundle, show: Show = lambda _: None) -> BundleReport:
+    """Recompute everything; `show` is told after each match how many have been judged.
+
+    Raises BundleError at the first value that is not what it must be, with its place, for example
+    ``stages[0].rounds[1].pairings[0].entrants[1]`` or ``records["SE/R1/M3"].games[0].score[0]``.
+    """
+    return _Judge(bundle, show).judge()
+
+
+class _Judge:
+    """Walks through a bundle in the order in which its parts depend on each other."""
+
+    def __init__(self, bundle: Bundle, show: Show) -> None:
+        self.bundle = bundle
+        self.show = show
+        self.prk = b""
+        self.deals = 0
+        self.rulings = 0
+        self.digests: dict[str, str] = {}
+        """Of the records that have been judged, by match key."""
+        self.rated: dict[str, PairingPart] = {}
+        """By its key in the log each pairing that must be rated, in the order of the rounds and keys."""
+
+    def judge(self) -> BundleReport:
+        bundle = self.bundle
+        self._judge_seal()
+        self._judge_entrants()
+        views: list[tuple[Format, StageView]] = []
+        for number, stage in enumerate(bundle.stages):
+            views.append(self._judge_stage(number, stage, views))
+        for key in bundle.records:
+            if key not in self.digests:
+                raise BundleError(record_place(key), "there is no pairing that was played so")
+        self._judge_places(views)
+        judge_ratings(bundle, self.rated)
+        digests = {key: self.digests[key] for key in bundle.records}
+        if bundle.digest != (digest := bundle_digest(bundle, digests)):
+            raise BundleError("digest", f"it must be {digest}")
+        return self._report()
+
+    def _report(self) -> BundleReport:
+        bundle = self.bundle
+        rounds = [each for stage in bundle.stages for each in stage.rounds]
+        return BundleReport(
+            tournament=bundle.tournament.id,
+            digest=bundle.digest,
+            stages=len(bundle.stages),
+            rounds=len(rounds),
+            pairings=sum(len(each.pairings) for each in rounds),
+            matches=len(bundle.records),
+            deals=self.deals,
+            standings=sum(len(stage.standings) for stage in bundle.stages),
+            rated=len(bundle.ratings),
+            rulings=self.rulings,
+            absences=sum(len(each.absent) for each in rounds)
+            + sum(len(stage.absent) for stage in bundle.stages),
+            seeds=bundle.tournament.seeding,
+        )
+
+    def _judge_seal(self) -> None:
+        """The commitment fits the secret, and `pub` the entrants."""
+        tournament = self.bundle.tournament
+        compare(tournament.rules, RULES, "tournament.rules")
+        try:
+            secret = bytes.fromhex(tournament.secret)
+        except ValueError:
+            secret = b""
+        if len(secret) != 32 or secret.hex() != tournament.secret:
+            raise BundleError("tournament.secret", "it must be 32 bytes in lower-case hex")
+        if tournament.commitment != (wanted := commitment(tournament.id, secret)):
+            raise BundleError("tournament.commitment", f"the secret gives {wanted}")
+        self._judge_pub()
+        self.prk = tournament_prk(secret, tournament.pub)
+
+    def _judge_pub(self) -> None:
+        pub = self.bundle.tournament.pub
+        document = _read_canonical(pub, {"close", "entrants"}, "tournament.pub")
+        sealed = sorted(
+            wheel
+            for entrant in self.bundle.entrants
+            if not entrant.addendum
+            for wheel in _wheels(entrant)
+        )
+        for i, (told, known) in enumerate(itertools.zip_longest(document["entrants"], sealed)):
+            if told != known:
+                raise BundleError(
+                    "tournament.pub", f"its line {i} is {told}, and the entrants give {known}"
+                )
+
+    def _judge_entrants(self) -> None:
+        """Seeds are 1, 2, 3 …, late entrants have the last ones, and those by lot are drawn again."""
+        entrants = self.bundle.entrants
+        seated = [each for each in entrants if each.seed is not None]
+        seats = 2 if self.bundle.tournament.kind == "pair" else 1
+        for index, entrant in enumerate(entrants):
+            if len(entrant.bots) != seats:
+                raise BundleError(f"entrants[{index}].bots", f"it must be {seats} of them")
+            if entrant.addendum:
+                self._judge_addendum(index, entrant)
+        starters = [each for each in seated if not each.addendum]
+        late = [each for each in seated if each.addendum]
+        late.sort(key=lambda each: each.seed or 0)
+        if self.bundle.tournament.seeding == "lot":
+            lot = stage_lot(self.prk, self.bundle.tournament.id, 0)
+            starters.sort(key=lambda each: draw_lot(lot, f"seed/{each.name}"))
+        else:
+            starters.sort(key=lambda each: each.seed or 0)
+        seeds = {id(each): seed for seed, each in enumerate((*starters, *late), 1)}
+        for index, entrant in enumerate(entrants):
+            compare(entrant.seed, seeds.get(id(entrant)), f"entrants[{index}].seed")
+
+    def _judge_addendum(self, index: int, entrant: EntrantPart) -> None:
+        place = f"entrants[{index}].addendum"
+        told = _read_canonical(entrant.addendum, {"entered", "entrants", "round"}, place)
+        compare(told["entrants"], sorted(_wheels(entrant)), place)
+        stage = self.bundle.stages[0] if self.bundle.stages else None
+        for each in stage.entrants if stage else ():
+            if each.entrant == index:
+                compare(told["round"], each.first_round, place)
+
+    def _judge_stage(
+        self, number: int, stage: StagePart, before: Sequence[tuple[Format, StageView]]
+    ) -> tuple[Format, StageView]:
+        place = f"stages[{number}]"
+        fmt, options = _read_format(stage, place)
+        lot = stage_lot(self.prk, self.bundle.tournament.id, number)
+        self._judge_stage_entrants(number, stage, before, place)
+        past = _Past(number, stage, fmt)
+        for r, part in enumerate(stage.rounds):
+            here = f"{place}.rounds[{r}]"
+            view = _view(stage, options, lot, r, part.absent, here)
+            basis = past.as_it_was(r, here)
+            planned = _planned(fmt, msgspec.structs.replace(view, rounds=basis), here)
+            self._judge_round(number, part, planned, here)
+            past.add(part)
+            view = msgspec.structs.replace(view, rounds=past.rounds)
+            for p, pairing in enumerate(part.pairings):
+                self._judge_result(number, fmt, view, pairing, f"{here}.pairings[{p}]")
+        view = _view(stage, options, lot, len(stage.rounds), stage.absent, place)
+        view = msgspec.structs.replace(view, rounds=past.rounds)
+        if not fmt.is_continuous and _next_round(fmt, view, place) is not None:
+            raise BundleError(f"{place}.rounds", "there is a round to come: it is not over")
+        self._judge_standings(fmt, view, stage, place)
+        return fmt, view
+
+    def _judge_stage_entrants(
+        self,
+        number: int,
+        stage: StagePart,
+        before: Sequence[tuple[Format, StageView]],
+        place: str,
+    ) -> None:
+        if number == 0:
+            wanted = [
+                (index, entrant.seed)
+                for index, entrant in enumerate(self.bundle.entrants)
+                if entrant.seed is not None
+            ]
+        else:
+            previous = self.bundle.stages[number - 1]
+            plan = StagePlan(
+                format=previous.format,
+                options=previous.options,
+                qualifiers=previous.qualifiers,
+            )
+            try:
+                going_on = next_stage_entrants(before[-1][1], plan)
+            except UsageError as error:
+                raise BundleError(f"stages[{number - 1}].qualifiers", str(error)) from error
+            wanted = [(each.id, each.seed) for each in going_on]
+        found = [(each.entrant, each.seed) for each in stage.entrants]
+        compare(found, sorted(wanted, key=lambda each: each[1]), f"{place}.entrants")
+        for i, each in enumerate(stage.entrants):
+            is_late = number == 0 and bool(self.bundle.entrants[each.entrant].addendum)
+            if not is_late:
+                compare(each.first_round, 1, f"{place}.entrants[{i}].first_round")
+
+    def _judge_round(self, number: int, part: RoundPart, planned: Round, place: str) -> None:
+        if part.index != planned.index:
+            raise BundleError(f"{place}.index", f"it must be {planned.index}")
+        if len(part.pairings) != len(planned.pairings):
+            raise BundleError(
+                f"{place}.pairings", f"the format makes {len(planned.pairings)} pairings here"
+            )
+        for p, (found, wanted) in enumerate(zip(part.pairings, planned.pairings, strict=True)):
+            here = f"{place}.pairings[{p}]"
+            compare(found.key, match_key(number, wanted.key), f"{here}.key")
+            compare(found.slot, wanted.slot, f"{here}.slot")
+            compare(found.entrants, wanted.entrants, f"{here}.entrants")
+            compare(found.is_bye, wanted.is_bye, f"{here}.is_bye")
+            first = found.earlier[0].result if found.earlier else found.result
+            if wanted.result is not None and not (found.is_ruled and not found.earlier):
+                compare(first, result_part(wanted.result), f"{here}.result")
+
+    def _judge_result(
+        self, number: int, fmt: Format, view: StageView, pairing: PairingPart, place: str
+    ) -> None:
+        """The result follows from the match, from an absence, or from a ruling."""
+        _check_sizes(pairing, place)
+        record = self._record_of(number, pairing)
+        is_changed = pairing.is_ruled or bool(pairing.earlier)
+        self.rulings += is_changed
+        if record is not None and must_be_rated(self.bundle, number, pairing, record):
+            self.rated[rating_key(pairing)] = pairing
+        if pairing.is_bye or (pairing.is_ruled and not pairing.earlier):
+            return
+        if pairing.is_ruled and pairing.edition > 1:
+            return  # what it was first belongs to an edition that was taken back
+        plain = Pairing(
+            key=_own_key(pairing.key, number), slot=pairing.slot, entrants=pairing.entrants
+        )
+        possible = list(self._possible_results(number, fmt, view, plain, record))
+        found = pairing.earlier[0].result if pairing.is_ruled else pairing.result
+        where = "earlier[0].result" if pairing.is_ruled else "result"
+        if not possible:
+            raise BundleError(record_place(pairing.key), "the record of this match is missing")
+        if found not in possible:
+            compare(found, possible[0], f"{place}.{where}")
+
+    def _record_of(self, number: int, pairing: PairingPart) -> MatchRecord | None:
+        """The record of the pairing's match, judged; None if it has none."""
+        if pairing.key not in self.bundle.records:
+            return None
+        record = self.bundle.records[pairing.key]
+        self._judge_record(number, pairing, record)
+        self.digests[pairing.key] = record.digest
+        self.show(len(self.digests))
+        return record
+
+    def _possible_results(
+        self,
+        number: int,
+        fmt: Format,
+        view: StageView,
+        pairing: Pairing,
+        record: MatchRecord | None,
+    ) -> Iterator[ResultPart]:
+        """What a pairing came to without a ruling: by its match, or by who left before it was played."""
+        if record is not None:
+            yield result_part(fmt.decide(view, pairing, record.outcome))
+            return
+        stage = self.bundle.stages[number]
+        later = stage.rounds[len(view.rounds) :]
+        left = view.inactive.union(stage.absent, *(each.absent for each in later))
+        could = [entrant for entrant in pairing.entrants if entrant in left]
+        for size in range(1, len(could) + 1):
+            for gone in itertools.combinations(could, size):
+                walkover = fmt.walkover(_without(view, gone), pairing)
+                if walkover is not None:
+                    yield result_part(walkover)
+
+    def _judge_record(self, number: int, pairing: PairingPart, record: MatchRecord) -> None:
+        """The record is true, is of this match, and was dealt from the secret."""
+        stage, tournament = self.bundle.stages[number], self.bundle.tournament
+        entrants = [self.bundle.entrants[index] for index in pairing.entrants]
+        claims = (
+            ("game", record.game, tournament.game),
+            ("match_key", record.match_key, pairing.key),
+            ("ruleset", record.ruleset, stage.ruleset),
+            ("contest", record.contest, stage.contest),
+            ("time_control", record.time_control, stage.time_control),
+            (
+                "entrants",
+                record.entrants,
+                [{"name": each.name, "bots": each.bots} for each in entrants],
+            ),
+        )
+        for field, found, wanted in claims:
+            compare(found, wanted, record_place(pairing.key, field))
+        try:
+            with_keys(record, self.prk, tournament.id)
+            self.deals += len(replay(record).deals)
+        except RecordError as error:
+            raise BundleError(record_place(pairing.key, error.place), error.message) from error
+        for g, game in enumerate(record.games):
+            for d, deal in enumerate(game.deals):
+                if deal.key is None:
+                    place = record_place(pairing.key, f"games[{g}].deals[{d}].key")
+                    raise BundleError(place, "the tournament is over: the key must be shown")
+
+    def _judge_standings(self, fmt: Format, view: StageView, stage: StagePart, place: str) -> None:
+        index = {each.id: each.id for each in view.entrants}
+        rows = [standing_part(row, index) for row in fmt.standings(view)]
+        compare(stage.standings, rows, f"{place}.standings")
+
+    def _judge_places(self, views: Sequence[tuple[Format, StageView]]) -> None:
+        places = final_places(views)
+        for index, entrant in enumerate(self.bundle.entrants):
+            compare(entrant.place, places.get(index), f"entrants[{index}].place")
+
+
+class _Past:
+    """The rounds of a stage that are judged, with the results that held at a time."""
+
+    def __init__(self, number: int, stage: StagePart, fmt: Format) -> None:
+        self.number, self.stage, self.fmt = number, stage, fmt
+        self.rounds: tuple[Round, ...] = ()
+        """With the results that hold at the end."""
+        self.parts: dict[str, int] = {}
+        """By key of a pairing the index of its round in the list."""
+        self.replaced: set[int] = set()
+        """The rounds in which a result was replaced when others were published already."""
+
+    def add(self, part: RoundPart) -> None:
+        """One more is judged."""
+        here = len(self.rounds)
+        self.rounds = (*self.rounds, _round(part, self.number))
+        self.parts.update({pairing.key: here for pairing in part.pairings})
+        # In a bracket a new result takes back all that depended on the old one.
+        if not self.fmt.knocks_out and any(pairing.earlier for pairing in part.pairings):
+            self.replaced.add(here)
+
+    def as_it_was(self, count: int, place: str) -> tuple[Round, ...]:
+        """The rounds as they were when the round after `count` others was paired."""
+        awaited = self.stage.rounds[count].awaited
+        for i, key in enumerate(awaited):
+            if key not in self.parts or not self.fmt.is_continuous:
+                raise BundleError(f"{place}.awaited[{i}]", "no such match was open then")
+        changed = self.replaced.union(self.parts[key] for key in awaited)
+        if not changed:
+            return self.rounds
+        return tuple(
+            _round(self.stage.rounds[i], self.number, up_to=count, awaited=awaited)
+            if i in changed
+            else each
+            for i, each in enumerate(self.rounds)
+        )
+
+
+def _read_format(stage: StagePart, place: str) -> tuple[Format, FormatOptions]:
+    try:
+        fmt = get_format(stage.format)
+    except UsageError as error:
+        raise BundleError(f"{place}.format", str(error)) from error
+    try:
+        options = msgspec.convert(stage.options, fmt.options_type)
+        fmt.make_options(msgspec.to_builtins(options))
+    except (UsageError, msgspec.ValidationError) as error:
+        raise BundleError(f"{place}.options", str(error)) from error
+    compare(stage.options, options, f"{place}.options")
+    return fmt, options
+
+
+def _view(
+    stage: StagePart, options: Any, lot: bytes, before: int, absent: Iterable[int], place: str
+) -> StageView:
+    """The stage as it was when `before` rounds were published and these entrants were absent."""
+    gone = frozenset(absent)
+    present = [each for each in stage.entrants if each.first_round <= before + 1]
+    for i, index in enumerate(gone):
+        if index not in {each.entrant for each in present}:
+            raise BundleError(f"{place}.absent[{i}]", "it names no entrant of this stage")
+    return StageView(
+        entrants=tuple(
+            SeededEntrant(id=each.entrant, seed=each.seed, active=each.entrant not in gone)
+            for each in present
+        ),
+        options=options,
+        lot=lot,
+        strengths={
+            each.entrant: Rating(each.mu, each.sigma)
+            for each in present
+            if each.mu is not None and each.sigma is not None
+        },
+    )
+
+
+def _round(
+    part: RoundPart, stage: int, up_to: int | None = None, awaited: Iterable[str] = ()
+) -> Round:
+    """A published round; with the results that held when `up_to` rounds were published.
+
+    The matches whose keys are `awaited` have none.
+    """
+    is_open = frozenset(awaited)
+    return Round(
+        index=part.index,
+        pairings=tuple(
+            Pairing(
+                key=_own_key(pairing.key, stage),
+                slot=pairing.slot,
+                entrants=pairing.entrants,
+                is_bye=pairing.is_bye,
+                result=None
+                if pairing.key in is_open
+                else _read_result(_result_then(pairing, up_to), pairing),
+            )
+            for pairing in part.pairings
+        ),
+    )
+
+
+def _result_then(pairing: PairingPart, up_to: int | None) -> ResultPart:
+    """The result by which the round after `up_to` published ones was paired."""
+    for earlier in pairing.earlier:
+        if up_to is not None and up_to < earlier.until_round:
+            return earlier.result
+    return pairing.result
+
+
+def _read_result(part: ResultPart, pairing: PairingPart) -> PairingResult:
+    place = f"the result of {pairing.key}"
+    try:
+        return PairingResult(
+            decided_by=DecidedBy(part.decided_by),
+            places=part.places,
+            points=part.points,
+            scores=tuple(Fraction(score) for score in part.scores),
+            advances=part.advances,
+        )
+    except (ValueError, ZeroDivisionError) as error:
+        raise BundleError(place, str(error)) from error
+
+
+def _check_sizes(pairing: PairingPart, place: str) -> None:
+    for field in ("places", "points", "scores", "advances"):
+        if len(getattr(pairing.result, field)) != len(pairing.entrants):
+            raise BundleError(f"{place}.result.{field}", "it must have one value for each entrant")
+
+
+def _planned(fmt: Format, view: StageView, place: str) -> Round:
+    planned = _next_round(fmt, view, place)
+    if planned is None:
+        raise BundleError(place, "the stage was over before this round")
+    return planned
+
+
+def _next_round(fmt: Format, view: StageView, place: str) -> Round | None:
+    try:
+        return fmt.next_round(view)
+    except ArenaError as error:
+        raise BundleError(place, str(error)) from error
+
+
+def _own_key(key: str, stage: int) -> str:
+    return key.removeprefix(match_key(stage, ""))
+
+
+def _without(view: StageView, gone: Sequence[int]) -> StageView:
+    return msgspec.structs.replace(
+        view,
+        entrants=tuple(
+            msgspec.structs.replace(each, active=each.active and each.id not in gone)
+            for each in view.entrants
+        ),
+    )
+
+
+def _wheels(entrant: EntrantPart) -> list[list[str]]:
+    return [[ref.bot, (ref.wheel or "").removeprefix("sha256:")] for ref in entrant.bots]
+
+
+def _read_canonical(text: str, fields: set[str], place: str) -> dict[str, Any]:
+    """What was published as canonical JSON with these fields, one of them the list of the entrants' wheels."""
+    try:
+        document = json.loads(text)
+        is_canonical = canonical_json(document).decode() == text
+    except (ValueError, RecursionError):
+        is_canonical = False
+    if not is_canonical or not isinstance(document, dict) or document.keys() != fields:
+        names = ", ".join(sorted(fields))
+        raise BundleError(place, f"it must be canonical JSON of {names}")
+    if not isinstance(document["entrants"], list):
+        raise BundleError(place, "its entrants must be a list")
+    return document
