@@ -442,7 +442,7 @@ def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa
                 before=ruling.before,
                 after=ruling.after,
                 at=ruling.at,
-                superseded=list(ruling.superseded),
+                superseded=[match.key for match in ruling.superseded],
             )
             for ruling in page.rulings
         ],

@@ -17,6 +17,11 @@ urlpatterns = [
     path("tournaments/<slug:slug>/", views.tournament, name="tournament"),
     path("tournaments/<slug:slug>/enter/", views.enter, name="enter"),
     path("tournaments/<slug:slug>/leave/", views.leave, name="leave"),
+    path(
+        "tournaments/<slug:slug>/superseded/<int:pk>/record.json",
+        views.superseded_record,
+        name="superseded-record",
+    ),
     path("tournaments/<slug:slug>/matches/<path:key>/record.json", views.record, name="record"),
     path("tournaments/<slug:slug>/matches/<path:key>/", views.match, name="match"),
 ]

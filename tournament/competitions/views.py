@@ -42,6 +42,7 @@ from tournament.competitions.models import (
     Series,
     Shortage,
     Stage,
+    SupersededMatch,
     Tournament,
     TournamentState,
 )
@@ -676,4 +677,21 @@ def record(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         data,
         content_type="application/json",
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+@require_GET
+def superseded_record(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The record of a match that a ruling took back, as a file."""
+    for_staff = _is_staff(request)
+    row = find_tournament(slug, for_staff=for_staff)
+    try:
+        record = selectors.superseded_record(slug, pk, for_staff=for_staff)
+    except (SupersededMatch.DoesNotExist, OverflowError):
+        raise Http404 from None
+    name, data = tables.record_file(row, record)
+    return HttpResponse(
+        data,
+        content_type="application/json",
+        headers={"Content-Disposition": f'attachment; filename="superseded-{pk}-{name}"'},
     )

@@ -26,6 +26,7 @@ from tournament.competitions.models import (
     RoundState,
     RulingKind,
     Stage,
+    SupersededMatch,
     Tournament,
     TournamentSecret,
     TournamentState,
@@ -134,6 +135,15 @@ class AwaitedVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class SupersededRow:
+    """A match that a ruling took back."""
+
+    pk: int
+    key: str
+    has_record: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RulingRow:
     """What an organiser decided about results."""
 
@@ -145,8 +155,8 @@ class RulingRow:
     before: str
     after: str
     at: datetime
-    superseded: tuple[str, ...]
-    """The keys of the matches that it took back."""
+    superseded: tuple[SupersededRow, ...]
+    """The matches that it took back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +295,7 @@ def _rulings(tournament: Tournament, hidden_from: int | None) -> tuple[RulingRow
             after=row.after,
             at=row.at,
             superseded=tuple(
-                match.key
+                SupersededRow(match.pk, match.key, bool(match.record_sha256))
                 for match in row.superseded.all()
                 if hidden_from is None or match.round_index < hidden_from
             ),
@@ -432,6 +442,23 @@ def match_record(match: Match) -> MatchRecord | None:
     record = decode_record(read_blob(match.record_sha256))
     if revealed_secret(match.tournament):
         return with_keys(record, tournament_key(match.tournament), match.tournament.slug)
+    return record
+
+
+def superseded_record(slug: str, pk: int, *, for_staff: bool = False) -> MatchRecord:
+    """The record of a match that a ruling took back, under the conditions of any other record.
+
+    Raises SupersededMatch.DoesNotExist where there is none for the reader.
+    """
+    row = SupersededMatch.objects.select_related("tournament").get(tournament__slug=slug, pk=pk)
+    sealed = Round.objects.filter(stage__tournament=row.tournament, published_at__isnull=True)
+    is_sealed = sealed.filter(index__lte=row.round_index).exists()
+    is_public = records_are_public(row.tournament) and not is_sealed
+    if not row.record_sha256 or not (is_public or for_staff):
+        raise SupersededMatch.DoesNotExist
+    record = decode_record(read_blob(row.record_sha256))
+    if revealed_secret(row.tournament):
+        return with_keys(record, tournament_key(row.tournament), row.tournament.slug)
     return record
 
 

@@ -166,9 +166,11 @@ def _bracket_side(row: PairingRow, part: PairingPart) -> BracketSide:
 
 def pairing_note(row: PairingRow) -> str:
     """What is to be said of a pairing besides its points; empty for an ordinary result."""
+    if row.is_bye:
+        return ""
     if not row.decided_by:
         return row.match_label
-    if row.is_bye or row.decided_by == DecidedBy.PLAY:
+    if row.decided_by == DecidedBy.PLAY:
         return ""
     if row.decided_by == DecidedBy.FAULT:
         return f"by {row.termination_label}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -23,7 +24,7 @@ from tests.tournament_factories import (
     submit,
 )
 from tournament.competitions import services as competitions
-from tournament.competitions.models import Match, Tournament
+from tournament.competitions.models import Match, Round, Tournament
 from tournament.competitions.views import spell_sitting
 from tournament.players import services as players
 from tournament.store.clock import read_clock
@@ -190,6 +191,24 @@ def test_pages_ask_as_often_for_many_entrants_as_for_few(client, ann, site):
         bot = make_bot(f"more{number}")
         competitions.enter(tournament=site.open, bots=[bot], by=bot.owner)
     assert [queries_of(visitor, path) for visitor, path in paths] == before
+
+
+def test_match_that_was_taken_back_can_still_be_read(site, client):
+    match = site.table.matches.get(state="finished")
+    digest = match.digest
+    competitions.rerun_match(match=match, reason="the machine swapped")
+    (link,) = re.findall(
+        r'href="(/tournaments/table/superseded/\d+/record.json)"',
+        text_of(client, "/tournaments/table/"),
+    )
+    assert decode_record(client.get(link).content).digest == digest
+    assert client.get(link.replace("table", "cup")).status_code == 404
+    assert client.get(f"/tournaments/table/superseded/{10**20}/record.json").status_code == 404
+    Tournament.objects.filter(pk=site.table.pk).update(records_public="at_end")
+    assert client.get(link).status_code == 404
+    Tournament.objects.filter(pk=site.table.pk).update(records_public="at_once")
+    Round.objects.filter(stage__tournament=site.table, index=1).update(published_at=None)
+    assert client.get(link).status_code == 404
 
 
 def test_conditions_of_entry_are_told_on_the_page_and_in_the_api(client, site):

@@ -32,6 +32,7 @@ PAGES = {
     "/tournaments/cup/": EVERYBODY,
     "/series/": EVERYBODY,
     "/series/unknown/": (404,) * 5,
+    "/tournaments/cup/superseded/1/record.json": (404,) * 5,  # none has been taken back
     "/tournaments/cup/matches/SE/R1/M1/": EVERYBODY,
     "/tournaments/cup/matches/SE/R1/M1/record.json": EVERYBODY,
     "/robots.txt": EVERYBODY,
@@ -66,6 +67,7 @@ PAGES = {
     "/api/versions/{rejected}/log": (401,) * 5,
     "/api/bots": EVERYBODY,
     "/api/leaderboards/eighty/mono": EVERYBODY,
+    "/api/leaderboards/eighty/mono/bots/alpha": EVERYBODY,
     "/api/tournaments": EVERYBODY,
     "/api/series": (405,) * 5,
     "/api/tournaments/cup": EVERYBODY,
