@@ -7,81 +7,66 @@ command ends at the same set with the same numbers, on however many cores it pla
 from __future__ import annotations
 
 import contextlib
-import math
 import random
 import secrets
 import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from enum import StrEnum
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from engine.agents import BotSource
 from engine.cli.batches import cores_here, play_in_order
-from engine.cli.contestants import find_bot, name_entrants
+from engine.cli.contestants import find_bot
 from engine.cli.exits import ExitCode
 from engine.cli.files import try_folder
 from engine.cli.output import Show, note, print_json, progress, say
 from engine.cli.play import LocalMatch, check_seed, parse_rules, write_record
-from engine.cli.results import (
-    describe_fault,
-    fault_lines,
-    fault_logs,
-    printable,
+from engine.cli.results import describe_fault, fault_lines, fault_logs, printable
+from engine.comparison import (
+    BOARDS_A_MATCH,
+    Findings,
+    Question,
+    Sets,
+    Verdict,
+    count_in_words,
+    count_matches,
+    name_entrants,
+    nth_match,
+    score_of_set,
+    scores_by_set,
     scores_of_sets,
+    spell_answer,
     spell_elo,
     spell_estimate,
+    weigh,
 )
 from engine.errors import ContestError, SandboxUnavailableError
 from engine.games import GAMES, get_game
 from engine.outcome import Termination
-from engine.record import BoardsContest, DealSource, EntrantRef, MatchSpec, make_spec
+from engine.record import EntrantRef, MatchSpec
 from engine.referee import PlayedMatch
 from engine.sdk.timecontrol import time_control as find_time_control
-from engine.shuffle import local_prk
 from engine.statistics import (
     Calibration,
     Comparison,
-    Decision,
-    Elo,
     Mirroring,
     SequentialTest,
     between_equals,
-    compare_sets,
     count_sets,
     elo_interval,
     estimate_counts,
     likelihood_ratio,
-    measure_mirroring,
-    points_of_play,
-    scores_of_play,
     simulate,
 )
 
-BOARDS_A_MATCH = 20
-"""Sets are played so many at a time, each time by fresh processes."""
 MOST_SETS = 10_000
 CALIBRATION_SETS = 500
 ACCEPTED_RATE = 0.07
 """The better-hypothesis may be accepted so often between equals: 5 %, and what 400 runs spread."""
-Sets = Sequence[Sequence[Sequence[int]]]
-
-
-class Verdict(StrEnum):
-    """What the sets of one game say."""
-
-    BETTER = "better"
-    """The first bot is better, or, by hypotheses below zero, no worse."""
-    NOT_BETTER = "not_better"
-    """It is not, or not by as much as was asked for."""
-    UNDECIDED = "undecided"
-    """The sets do not say."""
-    FAULT = "fault"
-    """A bot did something wrong: mend it first."""
 
 
 EXITS = {
@@ -90,14 +75,6 @@ EXITS = {
     Verdict.FAULT: ExitCode.NOT_GOOD,
     Verdict.UNDECIDED: ExitCode.UNDECIDED,
 }
-
-
-class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of each game."""
-
-    test: SequentialTest | None
-    """None: a fixed number of sets, judged by the interval."""
-    most_sets: int
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,22 +92,11 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     records: Path | None
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class Report(Findings, frozen=True, kw_only=True):
     """What came out of one game."""
 
     game: str
     ruleset: dict[str, bool | int | str | None]
-    sets: int
-    counts: tuple[int, ...]
-    """How many sets the first bot ended with 0, ¼, ½, ¾ and 1."""
-    compared: Comparison | None
-    """None before a set is finished."""
-    ratio: float | None
-    """The log-likelihood ratio of the two hypotheses; None without a test."""
-    decision: Decision | None
-    points_mirroring: Mirroring | None
-    score_mirroring: Mirroring | None
-    verdict: Verdict
     fault: LocalMatch | None
     """The match that a fault ended."""
     records: tuple[Path, ...]
@@ -363,23 +329,17 @@ def play_game(table: Table, game: str, question: Question, *, quiet: bool = Fals
 
 
 def _matches(table: Table, game: str, most_sets: int) -> list[MatchSpec]:
-    prk = local_prk(table.seed)
-    starts = range(0, most_sets, BOARDS_A_MATCH)
-    first = make_spec(
-        game=game,
-        entrants=table.entrants,
-        contest=BoardsContest(boards=min(BOARDS_A_MATCH, most_sets)),
-        time_control=find_time_control(table.time_control),
-        deals=DealSource(prk=prk, tournament_id="local", reveal=True),
-        options=table.rules,
-    )
     return [
-        msgspec.structs.replace(
-            first,
-            match_key=f"M{number}",
-            contest=BoardsContest(boards=min(BOARDS_A_MATCH, most_sets - start)),
+        nth_match(
+            number,
+            game=game,
+            entrants=table.entrants,
+            rules=table.rules,
+            time_control=table.time_control,
+            seed=table.seed,
+            most_sets=most_sets,
         )
-        for number, start in enumerate(starts, start=1)
+        for number in range(1, count_matches(most_sets) + 1)
     ]
 
 
@@ -389,16 +349,6 @@ def _play(table: Table, specs: Sequence[MatchSpec]) -> Generator[PlayedMatch]:
     except SandboxUnavailableError as error:
         hint = "bots that you trust can play without one: add --trusted"
         raise SandboxUnavailableError((*error.reasons, hint)) from error
-
-
-def score_of_set(mirrored: Sequence[Sequence[int]]) -> float:
-    """What a set between two counts for the first: the mean of its plays' 1, ½ or 0."""
-    return sum(scores_of_play(play)[0] for play in mirrored) / len(mirrored)
-
-
-def scores_by_set(sets: Sets) -> list[float]:
-    """`score_of_set` of each."""
-    return [score_of_set(mirrored) for mirrored in sets]
 
 
 def make_report(
@@ -413,46 +363,16 @@ def make_report(
     is_interrupted: bool = False,
 ) -> Report:
     """What `sets`, all of them finished, say."""
-    counts = count_sets(scores_by_set(sets))
-    compared = compare_sets(sets) if sets else None
-    test = question.test
-    decision = None if test is None else test.decide(counts) if sets else Decision.CONTINUE
+    findings = weigh(sets, question, is_faulty=fault is not None)
     return Report(
+        **msgspec.structs.asdict(findings),
         game=game,
         ruleset=ruleset,
-        sets=len(sets),
-        counts=counts,
-        compared=compared,
-        ratio=likelihood_ratio(counts, test.elo0, test.elo1) if test and sets else None,
-        decision=decision,
-        points_mirroring=_measure(sets, points_of_play),
-        score_mirroring=_measure(sets, scores_of_play),
-        verdict=Verdict.FAULT if fault else find_verdict(compared, decision),
         fault=fault,
         records=records,
         seconds=seconds,
         is_interrupted=is_interrupted,
     )
-
-
-def _measure(sets: Sets, measure: Callable[[Sequence[int]], list[float]]) -> Mirroring | None:
-    if not sets:
-        return None
-    return measure_mirroring([[measure(play)[0] for play in mirrored] for mirrored in sets])
-
-
-def find_verdict(compared: Comparison | None, decision: Decision | None) -> Verdict:
-    """By the test where there is one, else by whether the interval of the score excludes ½."""
-    if decision is Decision.ACCEPT_H1:
-        return Verdict.BETTER
-    if decision is Decision.ACCEPT_H0:
-        return Verdict.NOT_BETTER
-    if decision is Decision.CONTINUE or compared is None:
-        return Verdict.UNDECIDED
-    score = compared.entrants[0].score
-    if score.low is None or score.high is None or score.low <= 0.5 <= score.high:
-        return Verdict.UNDECIDED
-    return Verdict.BETTER if score.low > 0.5 else Verdict.NOT_BETTER
 
 
 # Telling
@@ -464,7 +384,7 @@ def _print_report(table: Table, question: Question, report: Report, *, is_first:
     first, other = (entrant.name for entrant in table.entrants)
     cores = f"{table.jobs} at a time" if table.jobs > 1 else "one at a time"
     say(
-        f"{get_game(report.game).title}, {_count(report.sets)}, seed {printable(table.seed)}, "
+        f"{get_game(report.game).title}, {count_in_words(report.sets)}, seed {printable(table.seed)}, "
         f"time control {table.time_control}, {cores}, {report.seconds:.1f} s"
         + ("" if not table.trusted else ", not sandboxed")
     )
@@ -515,50 +435,7 @@ def spell_mirroring(found: Mirroring | None) -> str:
 
 def spell_verdict(first: str, other: str, question: Question, report: Report) -> str:
     """The answer in a sentence."""
-    if report.verdict is Verdict.FAULT:
-        return "No answer: a fault ended a match. Mend it first, then compare again."
-    elo = report.compared.elo if report.compared else None
-    if elo is None:
-        return "No answer: no set was finished."
-    stopped = "Interrupted. " if report.is_interrupted else ""
-    return stopped + _spell_answer(first, other, question.test, report, elo)
-
-
-def _spell_answer(
-    first: str, other: str, test: SequentialTest | None, report: Report, elo: Elo
-) -> str:
-    if math.isinf(elo.value):
-        winner, loser = (first, other) if elo.value > 0 else (other, first)
-        swept = f"{winner} is better than {loser}: it won all {report.sets} sets, which no Elo explains."
-        return swept if report.verdict is not Verdict.UNDECIDED else f"Not decided, but {swept}"
-    better = f"{first} is better than {other} by {spell_elo(elo)} Elo."
-    worse = f"{other} is better than {first} by {spell_elo(turned(elo))} Elo."
-    if report.verdict is Verdict.BETTER:
-        if test is None or test.elo0 >= 0:
-            return better
-        return f"{first} is not worse than {other} by {-test.elo0:g} Elo: {spell_elo(elo)}."
-    if report.verdict is Verdict.NOT_BETTER:
-        if elo.high < 0:
-            return worse
-        assert test is not None
-        return f"{first} is not better than {other} by {test.elo1:g} Elo: {spell_elo(elo)}."
-    if report.counts[2] == report.sets:
-        return (
-            f"No difference found: each of {_count(report.sets)} was even, as if they played alike."
-        )
-    return (
-        f"No difference found in {_count(report.sets)}: {first} is {spell_elo(elo)} Elo over {other}, "
-        "which may be chance; play more sets."
-    )
-
-
-def turned(elo: Elo) -> Elo:
-    """The same difference seen from the other side."""
-    return Elo(-elo.value, -elo.high, -elo.low)
-
-
-def _count(sets: int) -> str:
-    return f"{sets} mirrored set{'' if sets == 1 else 's'}"
+    return spell_answer(first, other, question, report, is_interrupted=report.is_interrupted)
 
 
 def _describe(table: Table, question: Question, reports: Sequence[Report]) -> dict[str, object]:
@@ -648,7 +525,7 @@ def _spell_calibration(
     judged = "well" if found.rate <= ACCEPTED_RATE else f"TOO OFTEN: at most {ACCEPTED_RATE:.0%}"
     return (
         f"{get_game(game).title}: {table.entrants[0].name} against its own copy, "
-        f"{_count(report.sets)} {list(report.counts)}; of {found.runs} simulated runs "
+        f"{count_in_words(report.sets)} {list(report.counts)}; of {found.runs} simulated runs "
         f"(Elo {test.elo1:+g} against {test.elo0:g}) {found.accepted_h1} called the copy better, "
         f"{found.rate:.1%}: {judged}; {found.mean_sets:.0f} sets a run"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -12,7 +11,6 @@ from engine.cli.files import read_regular_file
 from engine.errors import PluginError, UsageError, WheelError
 from engine.games.base import Game
 from engine.plugins import installed_plugins, source_of_plugin
-from engine.record import BotRef, EntrantRef
 from engine.wheels import MAX_WHEEL_BYTES, pack_project, wheel_source
 
 Bot = TypeVar("Bot")
@@ -61,25 +59,6 @@ def seat_entrants(game: Game, sources: Sequence[Bot]) -> list[tuple[Bot, ...]]:
     return [tuple(sides[side]) for side in sorted(sides)]
 
 
-def name_entrants(sources: Sequence[tuple[BotSource, ...]]) -> tuple[EntrantRef, ...]:
-    """The entrants by names that differ: ``greedy``, ``greedy#2``; ``steady@1.0`` against ``@1.1``."""
-    versions: dict[str, set[str | None]] = {}
-    for source in (source for bots in sources for source in bots):
-        versions.setdefault(source.bot, set()).add(source.version)
-    seen: Counter[str] = Counter()
-    entrants = []
-    for bots in sources:
-        name = "+".join(_label(source, versions[source.bot]) for source in bots)
-        seen[name] += 1
-        entrants.append(
-            EntrantRef(
-                name=name if seen[name] == 1 else f"{name}#{seen[name]}",
-                bots=tuple(BotRef(source.bot, source.version, source.wheel) for source in bots),
-            )
-        )
-    return tuple(entrants)
-
-
 def _looks_like_path(text: str) -> bool:
     return "/" in text or "\\" in text or text.startswith(".") or text.endswith(".whl")
 
@@ -90,7 +69,3 @@ def _refuse_unknown(text: str) -> BotSource:
         f"there is no bot {text!r}: no installed bot has this name, and it is no folder or wheel; "
         f"installed: {known}"
     )
-
-
-def _label(source: BotSource, versions: set[str | None]) -> str:
-    return source.bot if len(versions) == 1 else f"{source.bot}@{source.version or 'local'}"

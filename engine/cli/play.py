@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from engine.cli.contestants import find_bot, name_entrants, seat_entrants
+from engine.cli.contestants import find_bot, seat_entrants
 from engine.cli.exits import ExitCode
 from engine.cli.files import try_folder, write_file
 from engine.cli.known_deals import (
@@ -25,6 +25,7 @@ from engine.cli.known_deals import (
 )
 from engine.cli.output import note, print_json, progress
 from engine.cli.results import debug_hint, describe_match, print_match
+from engine.comparison import name_entrants
 from engine.errors import ContestError, SandboxUnavailableError, UsageError
 from engine.games import GAMES, get_game
 from engine.games.base import Game

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -10,11 +9,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from engine.cli.output import Signed, print_table, say
+from engine.comparison import scores_of_sets, spell_elo, spell_estimate
 from engine.games import get_game
 from engine.outcome import Termination
 from engine.record import BoardsContest, BotRef, MatchRecord, replay
 from engine.record.contest import by_entrant
-from engine.statistics import Comparison, Elo, EntrantSummary, Estimate, compare_sets, estimate
+from engine.statistics import Comparison, EntrantSummary, Estimate, compare_sets, estimate
 
 if TYPE_CHECKING:
     from engine.cli.play import LocalMatch
@@ -85,18 +85,6 @@ def print_match(match: LocalMatch) -> None:
         say(f"record: {path}")
     for path in match.logs:
         say(f"log: {path}")
-
-
-def scores_of_sets(record: MatchRecord) -> list[list[tuple[int, ...]]]:
-    """By entrant, what each play of each finished mirrored set scored; in a games match a game is a set."""
-    game, has_boards = get_game(record.game), isinstance(record.contest, BoardsContest)
-    sets: dict[int | None, list[tuple[int, ...]]] = {}
-    for number, entry in enumerate(record.games):
-        if all(deal.score is not None for deal in entry.deals):
-            play = by_entrant(game, entry.seating, entry.score)
-            sets.setdefault(entry.board if has_boards else number, []).append(play)
-    plays = len(record.entrants) if has_boards else 1
-    return [mirrored for mirrored in sets.values() if len(mirrored) == plays]
 
 
 def compare(record: MatchRecord, sets: Sequence[Sequence[tuple[int, ...]]]) -> Comparison:
@@ -217,25 +205,6 @@ def _row(result: EntrantResult) -> tuple[object, ...]:
         Signed(spell_estimate(result.mean_points, "+.2f")),
         Signed(spell_estimate(result.score, ".3f")),
     )
-
-
-def spell_estimate(estimate: Estimate | None, style: str) -> str:
-    """``+12.30 ± 4.51``; the mean alone where nothing is known of the spread."""
-    if estimate is None:
-        return "-"
-    mean = format(estimate.mean, style)
-    if estimate.high is None:
-        return mean
-    return f"{mean} ± {format(estimate.high - estimate.mean, style.lstrip('+'))}"
-
-
-def spell_elo(elo: Elo) -> str:
-    """``+35 (+12 to +58)``; an end that no finite difference explains is written as infinite."""
-    value, low, high = (
-        f"{round(end):+d}" if math.isfinite(end) else f"{'+' if end > 0 else '-'}∞"
-        for end in (elo.value, elo.low, elo.high)
-    )
-    return f"{value} ({low} to {high})"
 
 
 def _conclusion(

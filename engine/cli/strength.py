@@ -14,7 +14,8 @@ import msgspec
 from engine.cli.exits import ExitCode
 from engine.cli.output import note, progress, say
 from engine.cli.play import play_locally
-from engine.cli.results import compare, printable, scores_of_sets, spell_estimate
+from engine.cli.results import compare, printable
+from engine.comparison import scores_of_sets, spell_estimate
 from engine.errors import UsageError
 from engine.games import GAMES, get_game
 from engine.outcome import Termination

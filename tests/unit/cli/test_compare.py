@@ -14,16 +14,14 @@ import pytest
 
 from engine.cli.compare import (
     Report,
-    Verdict,
     choose_games,
     exit_code,
-    find_verdict,
     make_question,
     make_report,
-    score_of_set,
     spell_verdict,
 )
 from engine.cli.exits import ExitCode
+from engine.comparison import Verdict, find_verdict, score_of_set
 from engine.errors import ContestError
 from engine.games import GAMES
 from engine.record import decode_record, replay

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from engine.agents import BotSource
-from engine.cli.contestants import name_entrants, seat_entrants
+from engine.cli.contestants import seat_entrants
 from engine.cli.output import print_json
 from engine.cli.play import choose_contest, most_games, parse_rules
-from engine.cli.results import printable, spell_elo, spell_estimate
+from engine.cli.results import printable
+from engine.comparison import name_entrants, spell_elo, spell_estimate
 from engine.errors import UsageError
 from engine.games import GAMES, get_game
 from engine.record import BoardsContest, GamesContest, decode_record, replay
