@@ -24,6 +24,7 @@ from tournament.competitions.services.lifecycle import (
 from tournament.competitions.services.notices import put_away_notices
 from tournament.competitions.services.planning import (
     Plan,
+    StageWish,
     check_plan,
     create_tournament,
     plan_like,
@@ -45,6 +46,7 @@ from tournament.competitions.services.series import (
     starts_to_come,
     stop_series,
 )
+from tournament.competitions.services.stages import stop_stage
 from tournament.competitions.services.sweeping import sweep_blobs
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "Plan",
     "Play",
     "Preview",
+    "StageWish",
     "advance_round",
     "cancel_tournament",
     "check_plan",
@@ -83,6 +86,7 @@ __all__ = [
     "start_tournament",
     "starts_to_come",
     "stop_series",
+    "stop_stage",
     "sweep_blobs",
     "void_match",
     "withdraw_entrant",

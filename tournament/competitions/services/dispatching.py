@@ -33,6 +33,8 @@ from tournament.competitions.models import (
     PauseCause,
     Round,
     RoundState,
+    Stage,
+    StageState,
     Tournament,
     TournamentState,
 )
@@ -186,7 +188,11 @@ def publish_due_results(*, now: datetime) -> int:
 
 
 def advance_decided_rounds() -> int:
-    """Advance the tournaments that have an open round without an open pairing; how many moved on."""
+    """Advance the tournaments that have an open round without an open pairing; how many moved on.
+
+    And those whose stage has no open round, yet goes on: one that rests until it may open matches again,
+    or that has been stopped.
+    """
     undecided = Pairing.objects.filter(round=OuterRef("pk"), decided_by="")
     decided = Round.objects.filter(
         ~Exists(undecided),
@@ -194,7 +200,13 @@ def advance_decided_rounds() -> int:
         state=RoundState.OPEN,
         stage__tournament__state=TournamentState.RUNNING,
     )
-    due = Tournament.objects.filter(stages__rounds__in=decided, paused_reason="").distinct()
+    open_rounds = Round.objects.filter(stage=OuterRef("pk"), state=RoundState.OPEN)
+    resting = Stage.objects.filter(~Exists(open_rounds), state=StageState.RUNNING)
+    due = Tournament.objects.filter(
+        Q(stages__rounds__in=decided) | Q(stages__in=resting),
+        state=TournamentState.RUNNING,
+        paused_reason="",
+    ).distinct()
     return _each(due, lambda tournament: advance_round(tournament=tournament))
 
 

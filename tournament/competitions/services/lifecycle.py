@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
+from django.db.models import F
 from django.db.models.functions import Now
 
 from engine.errors import FormatError, UsageError
@@ -133,7 +134,9 @@ def _postpone(tournament: Tournament, missing: str, now: datetime) -> bool:
     tournament.closes_at += step
     if tournament.closes_at <= now:  # after an outage: entries stay open as long as they would have
         tournament.closes_at = (now + step).replace(microsecond=0)
-    tournament.starts_at = tournament.closes_at + pause
+    later = tournament.closes_at + pause - tournament.starts_at
+    tournament.stages.filter(stops_at__isnull=False).update(stops_at=F("stops_at") + later)
+    tournament.starts_at += later
     tournament.postponed_times += 1
     tournament.save(update_fields=["closes_at", "starts_at", "postponed_times"])
     send_notice(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -12,7 +12,8 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from engine.errors import ContestError, FormatError, RulesetError, UsageError
-from engine.formats import FORMATS, Format, SeededEntrant, get_format
+from engine.formats import FORMATS, Format, get_format
+from engine.formats.stages import MAX_STAGES, StagePlan, check_stages
 from engine.games import GAMES
 from engine.games.base import Game
 from engine.record import (
@@ -42,6 +43,24 @@ DEFAULT_EXTRA_BOARDS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StageWish:
+    """One stage as its organiser asks for it; what is None is as in the whole tournament."""
+
+    format: str
+    format_options: Mapping[str, object] | None = None
+    """Those that differ from the defaults."""
+    qualifiers: int | None = None
+    """How many go on to the next stage; None in the last one."""
+    ruleset: Mapping[str, object] | None = None
+    contest: Mapping[str, object] | None = None
+    time_control: str | None = None
+    stops_after_minutes: int | None = None
+    """So long after the tournament's start a stage without an end of its own opens no more matches."""
+    matches_a_day: int | None = None
+    """So many matches of a continuous format are opened in 24 hours; None: without a limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A tournament as its organiser asks for it. Times are in UTC or aware."""
 
@@ -50,7 +69,10 @@ class Plan:
     opens_at: datetime
     closes_at: datetime
     starts_at: datetime
-    format: str
+    format: str = ""
+    """Of a tournament of one stage; with `format_options` the short way to write `stages`."""
+    stages: Sequence[StageWish] = ()
+    """The stages in their order."""
     kind: str = ""
     """Empty: ``mono`` in a game with partners, else ``ffa``."""
     slug: str = ""
@@ -62,6 +84,7 @@ class Plan:
     contest: Mapping[str, object] | None = None
     """As in a record, e.g. ``{"kind": "boards", "boards": 8}``; by default 8 boards."""
     time_control: str = "standard"
+    """Like ruleset and contest it holds in each stage that names no other."""
     weight: int = 1
     cap: int | None = None
     rated: bool = True
@@ -80,23 +103,30 @@ class Plan:
     results_at: datetime | None = None
     """Until when results are sealed; None: they are not."""
 
+    @property
+    def all_stages(self) -> tuple[StageWish, ...]:
+        """The stages, however they were written."""
+        if self.stages:
+            return tuple(self.stages)
+        return (StageWish(format=self.format, format_options=self.format_options),)
+
 
 def create_tournament(*, organiser: Player, plan: Plan, now: datetime | None = None) -> Tournament:
-    """Make a draft of a tournament with its stage.
+    """Make a draft of a tournament with its stages.
 
     Raises InvalidTournamentError with a message for every field that has to change; then nothing is
     stored.
     """
     errors: dict[str, str] = {}
-    stage, slug = _check(plan, now or read_clock(), errors)
-    if errors or stage is None:
+    stages, slug = _check(plan, now or read_clock(), errors)
+    if errors or stages is None:
         raise InvalidTournamentError(errors)
-    return _store(organiser, plan, slug, stage)
+    return _store(organiser, plan, slug, stages)
 
 
 def plan_like(tournament: Tournament, *, opens_at: datetime, name: str = "") -> Plan:
     """A plan with all settings of a tournament, its times as far apart as there, sealed as long after the start."""
-    stage = tournament.stages.get()
+    stages = list(tournament.stages.all())
     shift = opens_at - tournament.opens_at
     return Plan(
         name=name or tournament.name,
@@ -106,11 +136,10 @@ def plan_like(tournament: Tournament, *, opens_at: datetime, name: str = "") -> 
         opens_at=opens_at,
         closes_at=tournament.closes_at + shift,
         starts_at=tournament.starts_at + shift,
-        format=stage.format,
-        format_options=stage.options,
-        ruleset=stage.ruleset,
-        contest=stage.contest,
-        time_control=stage.time_control["name"],
+        ruleset=stages[0].ruleset,
+        contest=stages[0].contest,
+        time_control=stages[0].time_control["name"],
+        **_stages_like(stages, tournament.starts_at),
         weight=tournament.weight,
         cap=tournament.cap,
         rated=tournament.rated,
@@ -127,6 +156,35 @@ def plan_like(tournament: Tournament, *, opens_at: datetime, name: str = "") -> 
     )
 
 
+def _stages_like(stages: Sequence[Stage], starts_at: datetime) -> dict[str, Any]:
+    """The stages as fields of a plan; in each what is not as in the first."""
+    first = stages[0]
+    is_plain = len(stages) == 1 and first.stops_at is None and first.matches_a_day is None
+    if is_plain:
+        return {"format": first.format, "format_options": first.options}
+    return {
+        "stages": tuple(
+            StageWish(
+                format=stage.format,
+                format_options=stage.options,
+                qualifiers=stage.qualifiers,
+                ruleset=None if stage.ruleset == first.ruleset else stage.ruleset,
+                contest=stage.contest,
+                time_control=(
+                    None if stage.time_control == first.time_control else stage.time_control["name"]
+                ),
+                stops_after_minutes=_minutes_between(starts_at, stage.stops_at),
+                matches_a_day=stage.matches_a_day,
+            )
+            for stage in stages
+        )
+    }
+
+
+def _minutes_between(start: datetime, end: datetime | None) -> int | None:
+    return None if end is None else round((end - start) / timedelta(minutes=1))
+
+
 def check_plan(plan: Plan, now: datetime) -> dict[str, str]:
     """What would have to change in a plan, by field; empty if `create_tournament` would take it."""
     errors: dict[str, str] = {}
@@ -134,18 +192,20 @@ def check_plan(plan: Plan, now: datetime) -> dict[str, str]:
     return errors
 
 
-def _check(plan: Plan, now: datetime, errors: dict[str, str]) -> tuple[Stage | None, str]:
-    stage = _check_play(plan, errors)
+def _check(
+    plan: Plan, now: datetime, errors: dict[str, str]
+) -> tuple[tuple[Stage, ...] | None, str]:
+    stages = _check_stages(plan, errors)
     slug = _check_description(plan, errors)
     _check_times(plan, now, errors)
     _check_entries(plan, errors)
-    if stage is not None:
-        _check_size(plan, stage, errors)
-    return stage, slug
+    if stages is not None:
+        _check_sizes(plan, errors)
+    return stages, slug
 
 
 @transaction.atomic
-def _store(organiser: Player, plan: Plan, slug: str, stage: Stage) -> Tournament:
+def _store(organiser: Player, plan: Plan, slug: str, stages: Sequence[Stage]) -> Tournament:
     tournament = Tournament.objects.create(
         slug=slug,
         name=plan.name.strip(),
@@ -170,25 +230,83 @@ def _store(organiser: Player, plan: Plan, slug: str, stage: Stage) -> Tournament
         late_until_round=plan.late_until_round,
         results_at=plan.results_at and plan.results_at.replace(microsecond=0),
     )
-    stage.tournament = tournament
-    stage.save()
+    for stage in stages:
+        stage.tournament = tournament
+        stage.save()
     return tournament
 
 
-def _check_play(plan: Plan, errors: dict[str, str]) -> Stage | None:
-    """The stage that `plan` asks for; None, with the reasons in `errors`, if it cannot be played."""
+def _check_stages(plan: Plan, errors: dict[str, str]) -> tuple[Stage, ...] | None:
+    """The stages that `plan` asks for; None, with the reasons in `errors`, if they cannot be played.
+
+    A message about a stage of several is called ``stages[0].format`` and so on.
+    """
+    if plan.stages and (plan.format or plan.format_options):
+        errors["stages"] = "give the format of one stage or the list of stages, not both"
+        return None
+    wishes = plan.all_stages
+    if len(wishes) > MAX_STAGES:
+        errors["stages"] = f"a tournament has 1 to {MAX_STAGES} stages, not {len(wishes)}"
+        return None
     game = GAMES.get(plan.game)
     if game is None:
         errors["game"] = f"there is no game {plan.game!r}; there are: {', '.join(GAMES)}"
-    fmt = _checked(errors, "format", lambda: get_format(plan.format))
-    control = _checked(errors, "time_control", lambda: time_control(plan.time_control))
+    elif plan.kind and plan.kind not in (kinds := kinds_of(game)):
+        errors["kind"] = f"{game.title} has tournaments of the kind: {', '.join(kinds)}"
+    stages = []
+    for index, wish in enumerate(wishes):
+        found: dict[str, str] = {}
+        stages.append(_check_stage(plan, wish, index, game, found))
+        _place_errors(plan, index, found, errors)
+    _check_sequence(plan, errors)
+    return None if errors else tuple(stage for stage in stages if stage is not None)
+
+
+def _place_errors(plan: Plan, index: int, found: Mapping[str, str], errors: dict[str, str]) -> None:
+    """What was found about a stage; what stands in the plan itself is told once, and there."""
+    wish = plan.all_stages[index]
+    for field, message in found.items():
+        is_common = field in _COMMON and getattr(wish, field) is None
+        place = field if is_common or not plan.stages else f"stages[{index}].{field}"
+        errors.setdefault(place, message)
+
+
+_COMMON = frozenset({"ruleset", "contest", "time_control"})
+
+
+def _check_sequence(plan: Plan, errors: dict[str, str]) -> None:
+    """Note that the stages cannot follow each other so, unless one of them is wrong already."""
+    if errors:
+        return
+    try:
+        check_stages(None, _engine_plans(plan))
+    except FormatError as error:
+        errors["stages" if plan.stages else "format_options"] = str(error)
+
+
+def _engine_plans(plan: Plan) -> list[StagePlan]:
+    return [
+        StagePlan(
+            format=wish.format,
+            options=dict(wish.format_options or {}),
+            qualifiers=wish.qualifiers,
+        )
+        for wish in plan.all_stages
+    ]
+
+
+def _check_stage(
+    plan: Plan, wish: StageWish, index: int, game: Game | None, errors: dict[str, str]
+) -> Stage | None:
+    """The stage of this wish; None, with the reasons in `errors`, if it cannot be played."""
+    fmt = _checked(errors, "format", lambda: get_format(wish.format))
+    control = _checked(
+        errors, "time_control", lambda: time_control(wish.time_control or plan.time_control)
+    )
     if game is None or fmt is None:
         return None
-    kinds = kinds_of(game)
-    if plan.kind and plan.kind not in kinds:
-        errors["kind"] = f"{game.title} has tournaments of the kind: {', '.join(kinds)}"
     options = _checked(
-        errors, "format_options", lambda: fmt.make_options(dict(plan.format_options or {}))
+        errors, "format_options", lambda: fmt.make_options(dict(wish.format_options or {}))
     )
     sizes = fmt.pairing_sizes if options is None else fmt.sizes(options)
     if not set(sizes) <= set(game.entrant_counts):
@@ -196,19 +314,45 @@ def _check_play(plan: Plan, errors: dict[str, str]) -> Stage | None:
             f"{fmt.title} brings {_spell(sizes)} entrants together, and {game.title} "
             f"is played by {_spell(game.entrant_counts)}: choose another format"
         )
-    ruleset = _checked(errors, "ruleset", lambda: game.make_ruleset(dict(plan.ruleset or {})))
-    contest = _checked(errors, "contest", lambda: _make_contest(plan, fmt))
+    rules = dict((plan.ruleset if wish.ruleset is None else wish.ruleset) or {})
+    ruleset = _checked(errors, "ruleset", lambda: game.make_ruleset(rules))
+    given = plan.contest if wish.contest is None else wish.contest
+    contest = _checked(errors, "contest", lambda: _make_contest(given, fmt))
+    if options is not None:
+        _check_continuity(wish, fmt, options, errors)
     if errors or contest is None or control is None:
         return None
-    _checked(errors, "contest", lambda: _try_spec(plan, game, sizes, contest, control))
+    _checked(errors, "contest", lambda: _try_spec(rules, game, sizes, contest, control))
     return Stage(
-        index=0,
+        index=index,
         format=fmt.name,
         options=msgspec.to_builtins(options),
+        qualifiers=wish.qualifiers,
         ruleset=msgspec.to_builtins(ruleset),
         contest=msgspec.to_builtins(contest),
         time_control=msgspec.to_builtins(control),
+        stops_at=_stop_of(plan, wish),
+        matches_a_day=wish.matches_a_day,
     )
+
+
+def _stop_of(plan: Plan, wish: StageWish) -> datetime | None:
+    if wish.stops_after_minutes is None:
+        return None
+    return plan.starts_at.replace(microsecond=0) + timedelta(minutes=wish.stops_after_minutes)
+
+
+def _check_continuity(wish: StageWish, fmt: Format, options: Any, errors: dict[str, str]) -> None:
+    """Note a stop or a daily budget where there can be none."""
+    if wish.stops_after_minutes is not None and fmt.ends(options):
+        errors["stops_after_minutes"] = (
+            f"{fmt.title} ends by itself as it is played here: leave it empty"
+        )
+    if wish.matches_a_day is not None and not fmt.is_continuous:
+        errors["matches_a_day"] = f"{fmt.title} is played in rounds, whole ones: leave it empty"
+    _check_number(errors, "stops_after_minutes", wish.stops_after_minutes, 1, LONGEST_STAGE)
+    _check_number(errors, "matches_a_day", wish.matches_a_day, 1, MOST_MATCHES_A_DAY)
+    _check_number(errors, "qualifiers", wish.qualifiers, 2, MOST_ENTRANTS)
 
 
 def _checked(errors: dict[str, str], field: str, make: Any) -> Any:
@@ -219,8 +363,8 @@ def _checked(errors: dict[str, str], field: str, make: Any) -> Any:
         return None
 
 
-def _make_contest(plan: Plan, fmt: Format) -> Contest:
-    given = dict(plan.contest or {"kind": "boards", "boards": MIN_RATED_BOARDS})
+def _make_contest(wish: Mapping[str, object] | None, fmt: Format) -> Contest:
+    given = dict(wish or {"kind": "boards", "boards": MIN_RATED_BOARDS})
     if given.get("kind") == "games" and "extra_boards" in given:
         raise ContestError("whole games have no extra boards: leave them out, or choose boards")
     if fmt.knocks_out and given.get("kind") == "boards":
@@ -235,7 +379,11 @@ def _make_contest(plan: Plan, fmt: Format) -> Contest:
 
 
 def _try_spec(
-    plan: Plan, game: Game, sizes: Sequence[int], contest: Contest, control: TimeControl
+    rules: Mapping[str, object],
+    game: Game,
+    sizes: Sequence[int],
+    contest: Contest,
+    control: TimeControl,
 ) -> None:
     """Raise what the engine has against a match of this tournament, whoever plays it."""
     for size in sizes:
@@ -248,7 +396,7 @@ def _try_spec(
             contest=contest,
             time_control=control,
             deals=DealSource(prk=bytes(32), tournament_id="local", reveal=False),
-            options=plan.ruleset,
+            options=rules,
         )
 
 
@@ -273,6 +421,8 @@ MOST_ENTRANTS = 100_000
 LONGEST_POSTPONEMENT = 60 * 24 * 30
 MOST_POSTPONEMENTS = 100
 MOST_ROUNDS = 1000
+MOST_MATCHES_A_DAY = 1_000_000
+LONGEST_STAGE = 60 * 24 * 366
 
 
 def _check_entries(plan: Plan, errors: dict[str, str]) -> None:
@@ -291,22 +441,20 @@ def _check_entries(plan: Plan, errors: dict[str, str]) -> None:
         errors["if_too_few"] = f"choose one of: {', '.join(Shortage.values)}"
     if plan.seeding not in Seeding.values:
         errors["seeding"] = f"choose one of: {', '.join(Seeding.values)}"
-    fmt = FORMATS.get(plan.format)
+    fmt = FORMATS.get(plan.all_stages[0].format)
     if plan.late_until_round and fmt is not None and not fmt.takes_late_entries:
         errors["late_until_round"] = (
             f"{fmt.title} takes nobody in after its start: leave it empty, or choose another format"
         )
 
 
-def _check_size(plan: Plan, stage: Stage, errors: dict[str, str]) -> None:
+def _check_sizes(plan: Plan, errors: dict[str, str]) -> None:
     """Note that a tournament with its most or least entrants could not be run so."""
-    fmt = get_format(stage.format)
-    options = msgspec.convert(stage.options, fmt.options_type)
     for field, count in (("max_entrants", plan.max_entrants), ("min_entrants", plan.min_entrants)):
         if count is None or field in errors:
             continue
         try:
-            fmt.check([SeededEntrant(id=seed, seed=seed) for seed in range(1, count + 1)], options)
+            check_stages(count, _engine_plans(plan))
         except FormatError as error:
             errors[field] = str(error)
 

@@ -29,7 +29,12 @@ from tournament.competitions.models import (
     Tournament,
 )
 from tournament.competitions.services.cron import parse_cron
-from tournament.competitions.services.planning import Plan, check_plan, create_tournament
+from tournament.competitions.services.planning import (
+    Plan,
+    StageWish,
+    check_plan,
+    create_tournament,
+)
 from tournament.leaderboards.models import PoolKind
 from tournament.players.models import Bot, Player
 from tournament.store.clock import read_clock
@@ -106,7 +111,7 @@ def create_series(
         organiser=organiser,
         rule=msgspec.to_builtins(check_rule(rule)),
         time_zone=time_zone,
-        template=dict(template),
+        template=msgspec.to_builtins(dict(template)),
         points_table=list(points_table),
     )
 
@@ -329,7 +334,9 @@ def _plan(
     """A tournament of a series. Raises InvalidTournamentError for a template that has other fields."""
     closes_at = starts_at - timedelta(minutes=rule.pause_minutes)
     unknown = sorted(set(template) - {field.name for field in dataclasses.fields(Plan)})
-    missing = sorted({"game", "format"} - set(template))
+    missing = sorted({"game"} - set(template))
+    if not set(template) & {"format", "stages"}:
+        missing.append("format")
     if unknown or missing:
         raise InvalidTournamentError(
             {
@@ -345,8 +352,19 @@ def _plan(
         opens_at=closes_at - timedelta(minutes=rule.open_minutes),
         closes_at=closes_at,
         starts_at=starts_at,
-        **template,
+        **_read_stages(template),
     )
+
+
+def _read_stages(template: Mapping[str, Any]) -> dict[str, Any]:
+    """The template with its stages as a plan has them."""
+    if not template.get("stages"):
+        return {name: value for name, value in template.items() if name != "stages"}
+    try:
+        stages = msgspec.convert(template["stages"], tuple[StageWish, ...])
+    except msgspec.ValidationError as error:
+        raise InvalidTournamentError({"template": f"stages: {error}"}) from error
+    return {**template, "stages": stages}
 
 
 def latest_slot(rule: Rule, time_zone: str, until: datetime) -> datetime | None:
