@@ -303,9 +303,9 @@ def entry_rows(player: Player, *, tournament: Tournament) -> list[EntryRow]:
     if tournament.state != TournamentState.OPEN and not is_late:
         return []
     entered = dict(
-        EntrantBot.objects.filter(tournament=tournament, bot__owner=player).values_list(
-            "bot", "entrant"
-        )
+        EntrantBot.objects.filter(
+            tournament=tournament, bot__owner=player, is_current=True
+        ).values_list("bot", "entrant")
     )
     bots = list(Bot.objects.filter(owner=player).order_by("name"))
     if tournament.kind == PoolKind.PAIR:

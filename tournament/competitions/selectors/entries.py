@@ -16,6 +16,7 @@ from tournament.competitions.models import (
     Notice,
     Pairing,
     Stage,
+    StageState,
     Tournament,
     TournamentState,
     spell_rating_key,
@@ -28,6 +29,7 @@ from tournament.competitions.selectors.engine_values import (
 from tournament.leaderboards.selectors import counting_results, preview_void
 from tournament.players.models import UNDECIDED, Bot, BotVersion, Player, VersionGame, VersionState
 from tournament.players.selectors import fits
+from tournament.store.clock import read_clock
 
 
 def entrants_with_bots(tournament: Tournament) -> QuerySet[Entrant]:
@@ -40,8 +42,9 @@ def entrants_with_bots(tournament: Tournament) -> QuerySet[Entrant]:
 
 
 def entries_of(tournament: Tournament, player: Player) -> QuerySet[Entrant]:
-    """The entrants with a bot of `player`."""
-    return entrants_with_bots(tournament).filter(bots__bot__owner=player).distinct()
+    """The entrants with a bot of `player`, but for those whose place a newer one has taken."""
+    own = EntrantBot.objects.filter(tournament=tournament, bot__owner=player, is_current=True)
+    return entrants_with_bots(tournament).filter(pk__in=own.values("entrant"))
 
 
 def bots_to_enter(tournament: Tournament) -> QuerySet[Bot]:
@@ -51,7 +54,9 @@ def bots_to_enter(tournament: Tournament) -> QuerySet[Bot]:
     )
     return (
         Bot.objects.filter(pk__in=accepted.values("version__bot"), paused_reason="")
-        .exclude(pk__in=EntrantBot.objects.filter(tournament=tournament).values("bot"))
+        .exclude(
+            pk__in=EntrantBot.objects.filter(tournament=tournament, is_current=True).values("bot")
+        )
         .select_related("owner")
         .order_by("name")
     )
@@ -164,14 +169,22 @@ def versions_awaited(tournament: Tournament) -> tuple[BotVersion, ...]:
 
 
 def late_round(tournament: Tournament) -> int | None:
-    """The first round that who enters now could play in; None if nobody enters a running tournament."""
-    if tournament.state != TournamentState.RUNNING or tournament.late_until_round is None:
+    """The first round that who enters now could play in; None if nobody enters a running tournament.
+
+    Only the first stage takes anybody; a continuous one as long as it opens matches, if no last round is set.
+    """
+    if tournament.state != TournamentState.RUNNING:
         return None
-    stage = tournament.stages.first()
+    stage = tournament.stages.filter(index=0, state=StageState.RUNNING).first()
     if stage is None or not stage_format(stage).takes_late_entries:
         return None
+    until = tournament.late_until_round
+    if until is None and not stage_format(stage).is_continuous:
+        return None
+    if stage.stopped_at is not None or (stage.stops_at and stage.stops_at <= read_clock()):
+        return None
     last = stage.rounds.aggregate(last=Max("index"))["last"] or 0
-    return last + 1 if last < tournament.late_until_round else None
+    return last + 1 if until is None or last < until else None
 
 
 def notices_of(player: Player) -> QuerySet[Notice]:

@@ -38,6 +38,7 @@ from tournament.competitions.models import (
     Tournament,
     TournamentState,
 )
+from tournament.competitions.services.entries import renew_ladder_entrants
 from tournament.competitions.services.lifecycle import (
     close_tournament,
     open_tournament,
@@ -108,6 +109,7 @@ def dispatch(*, rung: bool = False) -> Due:
     now = read_clock()
     run_due_series(now=now)
     move_due_tournaments(now=now)
+    renew_ladder_entrants()
     advance_decided_rounds()
     publish_due_results(now=now)
     return Due(versions=queue_versions().ids, blocks=queue_matches())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
 
 from engine.errors import FormatError
-from engine.formats import void_result
+from engine.formats import FORMATS, void_result
 from tournament.competitions.errors import EntryError, TournamentStateError
 from tournament.competitions.models import (
     ENTRANT_TRANSITIONS,
@@ -18,7 +19,10 @@ from tournament.competitions.models import (
     EntrantState,
     Match,
     Pairing,
+    PairingEntrant,
     RulingKind,
+    Stage,
+    StageState,
     Tournament,
     TournamentState,
 )
@@ -26,6 +30,7 @@ from tournament.competitions.selectors.engine_values import (
     engine_pairing,
     engine_pairing_result,
     pairing_view,
+    running_stage,
     stage_format,
     stage_view,
 )
@@ -47,8 +52,9 @@ from tournament.competitions.services.rulings import note_ruling
 from tournament.competitions.services.stages import join_stage
 from tournament.leaderboards.models import PoolKind
 from tournament.leaderboards.services import void_results
-from tournament.players.models import UNDECIDED, Bot, Player
+from tournament.players.models import UNDECIDED, Bot, BotVersion, Player, VersionState
 from tournament.store.clock import read_clock
+from tournament.store.services import guard_each
 
 
 @transaction.atomic
@@ -77,12 +83,22 @@ def enter(*, tournament: Tournament, bots: Sequence[Bot], by: Player, name: str 
     label = (name.strip() if wanted == 2 else "") or " + ".join(bot.name for bot in bots)
     if len(label) > 80 or not label.isprintable():
         raise EntryError("a pair's name has 1 to 80 printable characters")
-    if tournament.entrants.filter(name__iexact=label).exists():
+    taken = tournament.entrants.filter(name__iexact=label)
+    if taken.filter(bots__is_current=False).exists():
+        label = _next_name(tournament, label)  # it was here before, and comes back
+    elif taken.exists():
         raise EntryError(f"there is an entrant {label!r} already: choose another name")
     entrant = _add(tournament, bots, label)
     if first_round is not None:
         _join(tournament, entrant, bots, first_round)
     return entrant
+
+
+def _next_name(tournament: Tournament, label: str) -> str:
+    number = 2
+    while tournament.entrants.filter(name__iexact=f"{label} ({number})").exists():
+        number += 1
+    return f"{label} ({number})"
 
 
 def _join(tournament: Tournament, entrant: Entrant, bots: Sequence[Bot], first_round: int) -> None:
@@ -109,6 +125,83 @@ def _join(tournament: Tournament, entrant: Entrant, bots: Sequence[Bot], first_r
         wheels=[(bot.name, versions[bot.pk].wheel_sha256) for bot in bots],
     )
     entrant.save(update_fields=["seed", "addendum"])
+    if stage_format(stage).is_continuous:
+        advance_round(tournament=tournament)
+
+
+def renew_ladder_entrants() -> int:
+    """Let newly accepted versions take the places of older ones on the ladders that are played; how many.
+
+    Who is at a table plays that match to its end first. The old version keeps its results and leaves; the
+    new one comes in as who enters late does.
+    """
+    newer = BotVersion.objects.filter(
+        bot=OuterRef("bot"),
+        bot__paused_reason="",
+        state=VersionState.ACCEPTED,
+        pk__gt=OuterRef("version"),
+        games__game=OuterRef("tournament__game"),
+    )
+    outdated = EntrantBot.objects.filter(
+        Exists(newer),
+        is_current=True,
+        entrant__state=EntrantState.ACTIVE,
+        tournament__state=TournamentState.RUNNING,
+        tournament__paused_reason="",
+        tournament__stages__in=Stage.objects.filter(
+            index=0, state=StageState.RUNNING, format__in=_CONTINUOUS
+        ),
+    )
+    due = Tournament.objects.filter(pk__in=outdated.values("tournament"))
+    return guard_each(due.order_by("pk"), _renew)
+
+
+_CONTINUOUS = [fmt.name for fmt in FORMATS.values() if fmt.is_continuous]
+
+
+@transaction.atomic
+def _renew(tournament: Tournament) -> bool:
+    tournament = Tournament.objects.select_for_update().get(pk=tournament.pk)
+    if late_round(tournament) is None:
+        return False
+    busy = PairingEntrant.objects.filter(pairing__tournament=tournament, pairing__decided_by="")
+    idle = tournament.entrants.filter(
+        state=EntrantState.ACTIVE, seed__isnull=False, bots__is_current=True
+    ).exclude(pk__in=busy.values("entrant"))
+    entrants = list(idle.distinct().order_by("seed").prefetch_related("bots__bot"))
+    bots = [part.bot_id for entrant in entrants for part in entrant.bots.all()]
+    newest = versions_that_would_play(tournament, bots, late=True)
+    outdated = [entrant for entrant in entrants if _is_outdated(entrant, newest)]
+    for entrant in outdated:
+        _replace(tournament, entrant, newest)
+    return bool(outdated)
+
+
+def _is_outdated(entrant: Entrant, newest: Mapping[int, BotVersion]) -> bool:
+    """Whether all its bots have a version that would play, and one of them a newer one than it has."""
+    parts = list(entrant.bots.all())
+    return all(part.bot_id in newest for part in parts) and any(
+        part.version_id is not None and newest[part.bot_id].pk > part.version_id for part in parts
+    )
+
+
+def _replace(tournament: Tournament, old: Entrant, newest: Mapping[int, BotVersion]) -> None:
+    bots = [part.bot for part in old.bots.all()]
+    versions = " + ".join(newest[bot.pk].version for bot in bots)
+    _retire(old)
+    ENTRANT_TRANSITIONS.move_row(
+        old, EntrantState.WITHDRAWN, reason=f"its version {versions} plays instead"[:300]
+    )
+    label = _next_name(tournament, " + ".join(bot.name for bot in bots)[:70])
+    entrant = _add(tournament, bots, label)
+    first_round = late_round(tournament)
+    assert first_round is not None  # asked under the same lock
+    _join(tournament, entrant, bots, first_round)
+
+
+def _retire(entrant: Entrant) -> None:
+    """Let its bots enter again."""
+    EntrantBot.objects.filter(entrant=entrant).update(is_current=False)
 
 
 def make_addendum(
@@ -132,7 +225,7 @@ def _check_bot(tournament: Tournament, bot: Bot, by: Player, *, is_late: bool) -
         raise EntryError(f"{bot.name} is not yours")
     if bot.paused_reason:
         raise EntryError(f"{bot.name} is paused by staff: {bot.paused_reason}")
-    if EntrantBot.objects.filter(tournament=tournament, bot=bot).exists():
+    if EntrantBot.objects.filter(tournament=tournament, bot=bot, is_current=True).exists():
         raise EntryError(f"{bot.name} has entered already")
     if is_late or bot.versions.filter(state__in=UNDECIDED).exists():
         return  # it may still play, or what plays is judged when it joins
@@ -146,7 +239,8 @@ def _check_bot(tournament: Tournament, bot: Bot, by: Player, *, is_late: bool) -
 def _check_room(tournament: Tournament, bots: Sequence[Bot]) -> None:
     """Raise EntryError if it is full, or a player has no place left. Wants the tournament locked."""
     most = tournament.max_entrants
-    if most is not None and tournament.entrants.count() >= most:
+    here = tournament.entrants.filter(bots__is_current=True).distinct().count()
+    if most is not None and here >= most:
         raise EntryError(
             f"{tournament.name} is full: all {most} places are taken. One is free again if somebody leaves"
         )
@@ -154,7 +248,8 @@ def _check_room(tournament: Tournament, bots: Sequence[Bot]) -> None:
     if mine is None:
         return
     for owner in {bot.owner_id for bot in bots}:
-        here = EntrantBot.objects.filter(tournament=tournament, bot__owner=owner).count()
+        entered = EntrantBot.objects.filter(tournament=tournament, is_current=True)
+        here = entered.filter(bot__owner=owner).count()
         wanted = sum(bot.owner_id == owner for bot in bots)
         if here + wanted > mine:
             raise EntryError(
@@ -256,9 +351,17 @@ def _take_out(entrant: Entrant, target: EntrantState, reason: str) -> Entrant:
     if not ENTRANT_TRANSITIONS.move_row(entrant, target, reason=reason.strip()[:300]):
         raise EntryError(f"{entrant.name} does not play any more")
     if tournament.state == TournamentState.RUNNING:
+        if target == EntrantState.WITHDRAWN and _is_played_on(tournament):
+            _retire(entrant)
         _walk_over(tournament, entrant)
         advance_round(tournament=tournament)
     return entrant
+
+
+def _is_played_on(tournament: Tournament) -> bool:
+    """Whether bots may come and go: in a stage that is played without rounds."""
+    stage = running_stage(tournament)
+    return stage is not None and stage_format(stage).is_continuous
 
 
 def _walk_over(tournament: Tournament, entrant: Entrant) -> None:
