@@ -40,6 +40,7 @@ from engine.record import MatchRecord, canonical_json, replay, with_keys
 from engine.shuffle import commitment, tournament_prk
 from engine.standings import draw_lot
 
+SEEDINGS = ("rating", "hand", "lot")
 Show = Callable[[int], None]
 """Is told how many matches have been judged."""
 
@@ -85,15 +86,13 @@ class _Judge:
         self.digests: dict[str, str] = {}
         """Of the records that have been judged, by match key."""
         self.rated: dict[str, PairingPart] = {}
-        """By its key in the log each pairing that must be rated, in the order of the rounds and keys."""
+        """By its key in the log each pairing that must be rated."""
 
     def judge(self) -> BundleReport:
         bundle = self.bundle
         self._judge_seal()
         self._judge_entrants()
-        views: list[tuple[Format, StageView]] = []
-        for number, stage in enumerate(bundle.stages):
-            views.append(self._judge_stage(number, stage, views))
+        views = self._judge_stages()
         for key in bundle.records:
             if key not in self.digests:
                 raise BundleError(record_place(key), "there is no pairing that was played so")
@@ -127,6 +126,8 @@ class _Judge:
         """The commitment fits the secret, and `pub` the entrants."""
         tournament = self.bundle.tournament
         compare(tournament.rules, RULES, "tournament.rules")
+        if tournament.seeding not in SEEDINGS:
+            raise BundleError("tournament.seeding", f"it must be one of {', '.join(SEEDINGS)}")
         try:
             secret = bytes.fromhex(tournament.secret)
         except ValueError:
@@ -184,18 +185,52 @@ class _Judge:
             if each.entrant == index:
                 compare(told["round"], each.first_round, place)
 
+    def _judge_stages(self) -> list[tuple[Format, StageView]]:
+        """The stages that were played, each as it stands at its end."""
+        views: list[tuple[Format, StageView]] = []
+        going_on = self._starters()
+        for number, stage in enumerate(self.bundle.stages):
+            place = f"stages[{number}]"
+            fmt, options = _read_format(stage, place)
+            if number and not _can_play(fmt, options, going_on):
+                self._judge_skipped(stage, place)
+                going_on = ()
+                continue
+            self._judge_stage_entrants(number, stage, going_on, place)
+            view, at_its_end = self._judge_stage(number, stage, fmt, options)
+            views.append((fmt, view))
+            is_last = number == len(self.bundle.stages) - 1
+            if is_last != (stage.qualifiers is None):
+                raise BundleError(f"{place}.qualifiers", "all but the last stage must say how many")
+            going_on = () if is_last else _going_on(stage, at_its_end, place)
+        return views
+
+    def _starters(self) -> tuple[SeededEntrant, ...]:
+        """The entrants of the first stage by seed."""
+        seeded = [
+            SeededEntrant(id=index, seed=entrant.seed)
+            for index, entrant in enumerate(self.bundle.entrants)
+            if entrant.seed is not None
+        ]
+        return tuple(sorted(seeded, key=lambda each: each.seed))
+
+    def _judge_skipped(self, stage: StagePart, place: str) -> None:
+        """A stage for which too few were left."""
+        for field in ("entrants", "rounds", "absent", "standings"):
+            if getattr(stage, field):
+                raise BundleError(f"{place}.{field}", "too few were left to play this stage")
+
     def _judge_stage(
-        self, number: int, stage: StagePart, before: Sequence[tuple[Format, StageView]]
-    ) -> tuple[Format, StageView]:
+        self, number: int, stage: StagePart, fmt: Format, options: Any
+    ) -> tuple[StageView, StageView]:
+        """The stage at its end, with the results that hold and with those by which the next one was begun."""
         place = f"stages[{number}]"
-        fmt, options = _read_format(stage, place)
         lot = stage_lot(self.prk, self.bundle.tournament.id, number)
-        self._judge_stage_entrants(number, stage, before, place)
         past = _Past(number, stage, fmt)
         for r, part in enumerate(stage.rounds):
             here = f"{place}.rounds[{r}]"
             view = _view(stage, options, lot, r, part.absent, here)
-            basis = past.as_it_was(r, here)
+            basis = past.as_it_was(r, part.awaited, here)
             planned = _planned(fmt, msgspec.structs.replace(view, rounds=basis), here)
             self._judge_round(number, part, planned, here)
             past.add(part)
@@ -203,39 +238,19 @@ class _Judge:
             for p, pairing in enumerate(part.pairings):
                 self._judge_result(number, fmt, view, pairing, f"{here}.pairings[{p}]")
         view = _view(stage, options, lot, len(stage.rounds), stage.absent, place)
-        view = msgspec.structs.replace(view, rounds=past.rounds)
-        if not fmt.is_continuous and _next_round(fmt, view, place) is not None:
+        then = past.as_it_was(len(stage.rounds), (), place)
+        at_its_end = msgspec.structs.replace(view, rounds=then)
+        if not fmt.is_continuous and _next_round(fmt, at_its_end, place) is not None:
             raise BundleError(f"{place}.rounds", "there is a round to come: it is not over")
+        view = msgspec.structs.replace(view, rounds=past.rounds)
         self._judge_standings(fmt, view, stage, place)
-        return fmt, view
+        return view, at_its_end
 
     def _judge_stage_entrants(
-        self,
-        number: int,
-        stage: StagePart,
-        before: Sequence[tuple[Format, StageView]],
-        place: str,
+        self, number: int, stage: StagePart, wanted: Sequence[SeededEntrant], place: str
     ) -> None:
-        if number == 0:
-            wanted = [
-                (index, entrant.seed)
-                for index, entrant in enumerate(self.bundle.entrants)
-                if entrant.seed is not None
-            ]
-        else:
-            previous = self.bundle.stages[number - 1]
-            plan = StagePlan(
-                format=previous.format,
-                options=previous.options,
-                qualifiers=previous.qualifiers,
-            )
-            try:
-                going_on = next_stage_entrants(before[-1][1], plan)
-            except UsageError as error:
-                raise BundleError(f"stages[{number - 1}].qualifiers", str(error)) from error
-            wanted = [(each.id, each.seed) for each in going_on]
         found = [(each.entrant, each.seed) for each in stage.entrants]
-        compare(found, sorted(wanted, key=lambda each: each[1]), f"{place}.entrants")
+        compare(found, [(each.id, each.seed) for each in wanted], f"{place}.entrants")
         for i, each in enumerate(stage.entrants):
             is_late = number == 0 and bool(self.bundle.entrants[each.entrant].addendum)
             if not is_late:
@@ -254,9 +269,8 @@ class _Judge:
             compare(found.slot, wanted.slot, f"{here}.slot")
             compare(found.entrants, wanted.entrants, f"{here}.entrants")
             compare(found.is_bye, wanted.is_bye, f"{here}.is_bye")
-            first = found.earlier[0].result if found.earlier else found.result
-            if wanted.result is not None and not (found.is_ruled and not found.earlier):
-                compare(first, result_part(wanted.result), f"{here}.result")
+            if wanted.result is not None and not (found.earlier or found.is_ruled):
+                compare(found.result, result_part(wanted.result), f"{here}.result")
 
     def _judge_result(
         self, number: int, fmt: Format, view: StageView, pairing: PairingPart, place: str
@@ -268,20 +282,25 @@ class _Judge:
         self.rulings += is_changed
         if record is not None and must_be_rated(self.bundle, number, pairing, record):
             self.rated[rating_key(pairing)] = pairing
-        if pairing.is_bye or (pairing.is_ruled and not pairing.earlier):
+        if pairing.is_bye:
             return
-        if pairing.is_ruled and pairing.edition > 1:
-            return  # what it was first belongs to an edition that was taken back
+        results = [
+            (f"{place}.earlier[{e}].result", each.result, each.is_ruled)
+            for e, each in enumerate(pairing.earlier)
+        ]
+        results.append((f"{place}.result", pairing.result, pairing.is_ruled))
+        unruled = [(where, result) for where, result, is_ruled in results if not is_ruled]
+        if not unruled:
+            return
         plain = Pairing(
             key=_own_key(pairing.key, number), slot=pairing.slot, entrants=pairing.entrants
         )
         possible = list(self._possible_results(number, fmt, view, plain, record))
-        found = pairing.earlier[0].result if pairing.is_ruled else pairing.result
-        where = "earlier[0].result" if pairing.is_ruled else "result"
         if not possible:
             raise BundleError(record_place(pairing.key), "the record of this match is missing")
-        if found not in possible:
-            compare(found, possible[0], f"{place}.{where}")
+        for where, result in unruled:
+            if result not in possible:
+                compare(result, possible[0], where)
 
     def _record_of(self, number: int, pairing: PairingPart) -> MatchRecord | None:
         """The record of the pairing's match, judged; None if it has none."""
@@ -372,13 +391,11 @@ class _Past:
         here = len(self.rounds)
         self.rounds = (*self.rounds, _round(part, self.number))
         self.parts.update({pairing.key: here for pairing in part.pairings})
-        # In a bracket a new result takes back all that depended on the old one.
-        if not self.fmt.knocks_out and any(pairing.earlier for pairing in part.pairings):
+        if any(pairing.earlier for pairing in part.pairings):
             self.replaced.add(here)
 
-    def as_it_was(self, count: int, place: str) -> tuple[Round, ...]:
-        """The rounds as they were when the round after `count` others was paired."""
-        awaited = self.stage.rounds[count].awaited
+    def as_it_was(self, count: int, awaited: Sequence[str], place: str) -> tuple[Round, ...]:
+        """The rounds as they were when what follows `count` of them was paired, these matches being open."""
         for i, key in enumerate(awaited):
             if key not in self.parts or not self.fmt.is_continuous:
                 raise BundleError(f"{place}.awaited[{i}]", "no such match was open then")
@@ -405,6 +422,23 @@ def _read_format(stage: StagePart, place: str) -> tuple[Format, FormatOptions]:
         raise BundleError(f"{place}.options", str(error)) from error
     compare(stage.options, options, f"{place}.options")
     return fmt, options
+
+
+def _can_play(fmt: Format, options: Any, entrants: Sequence[SeededEntrant]) -> bool:
+    try:
+        fmt.check(entrants, options)
+    except UsageError:
+        return False
+    return True
+
+
+def _going_on(stage: StagePart, view: StageView, place: str) -> tuple[SeededEntrant, ...]:
+    """Who goes on to the next stage."""
+    plan = StagePlan(format=stage.format, options=stage.options, qualifiers=stage.qualifiers)
+    try:
+        return next_stage_entrants(view, plan)
+    except UsageError as error:
+        raise BundleError(f"{place}.qualifiers", str(error)) from error
 
 
 def _view(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from engine.bundle.comparing import compare
 from engine.bundle.values import (
@@ -39,7 +39,7 @@ def must_be_rated(bundle: Bundle, stage: int, pairing: PairingPart, record: Matc
 def judge_ratings(bundle: Bundle, wanted: Mapping[str, PairingPart]) -> None:
     """Raise BundleError unless exactly the matches in `wanted` are rated, each step following from the one before.
 
-    `wanted` is by key in the log, in the order of the rounds and keys.
+    `wanted` is by key in the log.
     """
     known: dict[tuple[str, str], RatedMember] = {}
     seen: set[str] = set()
@@ -56,14 +56,24 @@ def judge_ratings(bundle: Bundle, wanted: Mapping[str, PairingPart]) -> None:
     for key in wanted:
         if key not in seen:
             raise BundleError("ratings", f"{key} must be rated, and is not")
-    _judge_order(bundle, list(wanted))
+    _judge_order(bundle, wanted)
 
 
-def _judge_order(bundle: Bundle, wanted: list[str]) -> None:
-    """Unless rulings or the batches of a continuous format mixed them, they stand in the order of the rounds."""
+def _judge_order(bundle: Bundle, wanted: Collection[str]) -> None:
+    """They stand in the order of the rounds, and in each of the keys.
+
+    Unless rulings mixed them, or the batches of a continuous format, which end when they end.
+    """
     if any(_is_mixed(stage) for stage in bundle.stages):
         return
-    for e, (event, key) in enumerate(zip(bundle.ratings, wanted, strict=True)):
+    keys = (
+        pairing.key
+        for stage in bundle.stages
+        for each in stage.rounds
+        for pairing in sorted(each.pairings, key=lambda pairing: pairing.key)
+    )
+    in_order = [key for key in keys if key in wanted]
+    for e, (event, key) in enumerate(zip(bundle.ratings, in_order, strict=True)):
         compare(event.key, key, f"ratings[{e}].key")
 
 

@@ -39,8 +39,8 @@ class TournamentPart(Part, frozen=True):
     """As it was published at the close: canonical JSON, as a text."""
     rated: bool
     """Whether its matches were to be rated."""
-    seeding: Literal["rating", "hand", "lot"]
-    """What the seeds of the first stage followed from."""
+    seeding: str
+    """What the seeds of the first stage followed from: ``rating``, ``hand`` or ``lot``."""
 
 
 class EntrantPart(Part, frozen=True):
@@ -72,8 +72,11 @@ class EarlierResult(Part, frozen=True):
     """A result that a ruling replaced later."""
 
     until_round: int
-    """How many rounds of the stage were published when it was replaced: they were paired by it."""
+    """How many rounds of the stage were published when it was replaced, and stayed: they were paired by it.
+    One more than there are if by it the next stage was begun, and that stayed."""
     result: ResultPart
+    is_ruled: bool = False
+    """An organiser had decided it, too."""
 
 
 class PairingPart(Part, frozen=True):

@@ -20,7 +20,7 @@ from engine.record.codec import (
     record_schema,
 )
 from engine.record.contest import FinishedGame, Slot, next_slot, outcome_of_faults, outcome_of_games
-from engine.record.dealing import deal_board, parse_board, with_keys, write_board
+from engine.record.dealing import deal_board, parse_board, show_keys, with_keys, write_board
 from engine.record.judge import Replay, ReplayedDeal, replay
 from engine.record.rating import MIN_RATED_BOARDS, has_acted, is_ratable, is_rated_contest
 from engine.record.values import (
@@ -79,6 +79,7 @@ __all__ = [
     "record_schema",
     "replay",
     "sha256_hex",
+    "show_keys",
     "with_keys",
     "write_board",
 ]

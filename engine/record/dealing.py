@@ -69,6 +69,17 @@ def parse_board(game: Game, ruleset: Any, entrants: int, deal: DealRecord, place
     return board
 
 
+def show_keys(record: MatchRecord, prk: bytes, tournament_id: str) -> None:
+    """Write the deal keys into the record itself, now that the secret is out. The digest stays.
+
+    Whether the deals are those that the keys yield is for `with_keys` and the judge of the record.
+    """
+    for game in record.games:
+        for deal in game.deals:
+            key = deal_key(prk, record.game, tournament_id, record.match_key, deal.number)
+            deal.key = key.hex()
+
+
 def with_keys(record: MatchRecord, prk: bytes, tournament_id: str) -> MatchRecord:
     """The record with its deal keys filled in, now that the secret is out. The digest stays.
 

@@ -24,6 +24,7 @@ from engine.errors import BundleError, UsageError
 from engine.formats.stages import StagePlan
 from engine.record import BoardsContest, encode_record
 from tests.bundles import played_bundle
+from tests.changes import UNJUDGED, changed, leaves_of, put
 
 KNOCK_OUT = StagePlan(format="single_elimination", options={"third_place": True})
 EIGHT_BOARDS = BoardsContest(8, 0)
@@ -84,51 +85,6 @@ def test_what_was_played_is_true(name):
 @every_tournament
 def test_the_same_secret_and_bots_give_the_same_digest(name):
     assert played_bundle(**TOURNAMENTS[name]).digest == bundle_of(name).digest
-
-
-def leaves_of(value: Any, path: tuple[Any, ...] = ()):
-    """Every single value of a document with its path."""
-    parts = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else None
-    )
-    if parts is None:
-        yield path, value
-    else:
-        for name, part in parts:
-            yield from leaves_of(part, (*path, name))
-
-
-def changed(value: Any, random: Random) -> Any:
-    """Another value of the same kind."""
-    match value:
-        case bool():
-            return not value
-        case int():
-            return value + random.choice((1, -1, 7))
-        case float():
-            return value + random.choice((0.5, -1e-9))
-        case str() if value:
-            place = random.randrange(len(value))
-            other = chr(ord(value[place]) ^ 1)
-            return value[:place] + other + value[place + 1 :]
-        case None:
-            return 1
-    return "x"
-
-
-def put(document: Any, path: tuple[Any, ...], value: Any) -> None:
-    for name in path[:-1]:
-        document = document[name]
-    document[path[-1]] = value
-
-
-UNJUDGED = {"timing", "format"}
-"""A record's timing is measured, so no claim that anyone could check, and in no digest; of another format
-it is no bundle, which a test of its own shows."""
 
 
 @every_tournament

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
@@ -381,6 +383,105 @@ def _last_steps(pool: RatingPool, versions: set[int], first: int) -> list[rating
         ratings.Step(seq, version, ratings.Rating(mu, sigma))
         for seq, version, mu, sigma in steps.values_list("event__seq", "version", "mu", "sigma")
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class RatedMemberChange:
+    """A version's line before a result, and its rating after it."""
+
+    bot: str
+    version: str
+    before: ratings.RatedVersion
+    after: ratings.Rating
+
+
+@dataclass(frozen=True, slots=True)
+class RatedTeamChange:
+    """One entrant of a result."""
+
+    place: int
+    members: tuple[RatedMemberChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RatedChange:
+    """What a result did to the ratings."""
+
+    match_key: str
+    teams: tuple[RatedTeamChange, ...]
+
+
+def rated_changes(*, game: str, kind: str, match_keys: Sequence[str]) -> Iterator[RatedChange]:
+    """What those of the results that count did to the ratings, in the order of the log.
+
+    The histories of all who took part are read through, one step after the other; the number of queries
+    grows with one for each thousand keys. Raises LogError for a version that is unknown here.
+    """
+    pool = RatingPool.objects.filter(game=game, kind=kind).first()
+    if pool is None:
+        return
+    rows = [
+        row
+        for first in range(0, len(match_keys), _KEYS_AT_ONCE)
+        for row in pool.events.filter(
+            kind=EventKind.RESULT, match_key__in=match_keys[first : first + _KEYS_AT_ONCE]
+        )
+    ]
+    names = {row.seq: row.teams for row in rows}
+    events = {event.seq: event for event in engine_events(rows)}
+    if not events:
+        return
+    members = [m for event in events.values() for team in event.teams for m in team.members]
+    versions = {pk for member in members for pk in (member.version, *member.ancestors)}
+    lines: dict[int, ratings.RatedVersion] = {}
+    for seq, after in _steps_by_event(pool, versions, max(events)):
+        if seq in events:
+            yield _change(events[seq], names[seq], lines, after)
+        for version, rating in after.items():
+            matches = lines[version].matches if version in lines else 0
+            lines[version] = ratings.RatedVersion(rating=rating, matches=matches + 1)
+
+
+_KEYS_AT_ONCE = 1000
+
+
+def _steps_by_event(
+    pool: RatingPool, versions: set[int], last: int
+) -> Iterator[tuple[int, dict[int, ratings.Rating]]]:
+    """The results that count up to the number `last`, each with the ratings after it of those versions."""
+    steps = (
+        RatingStep.objects.filter(version__in=versions, event__pool=pool, event__seq__lte=last)
+        .order_by("event__seq", "pk")
+        .values_list("event__seq", "version", "mu", "sigma")
+    )
+    for seq, group in itertools.groupby(steps.iterator(), key=lambda step: step[0]):
+        yield seq, {version: ratings.Rating(mu, sigma) for _, version, mu, sigma in group}
+
+
+def _change(
+    event: ratings.RatingEvent,
+    teams: Sequence[Mapping[str, Any]],
+    lines: Mapping[int, ratings.RatedVersion],
+    after: Mapping[int, ratings.Rating],
+) -> RatedChange:
+    return RatedChange(
+        match_key=event.match,
+        teams=tuple(
+            RatedTeamChange(
+                place=team.rank,
+                members=tuple(
+                    RatedMemberChange(
+                        bot=bot,
+                        version=version,
+                        before=ratings.first_line(lines, member),
+                        after=after[member.version],
+                    )
+                    for (bot, version), member in zip(names["members"], team.members, strict=True)
+                ),
+            )
+            for names, team in zip(teams, event.teams, strict=True)
+        ),
+    )
 
 
 def rated_version(row: Rating) -> ratings.RatedVersion:

@@ -293,10 +293,11 @@ def _sealed_entrants(pk: int, commitment: str) -> dict[int, EntrantRef]:
     entrants = Entrant.objects.filter(
         tournament=pk, tournament__commitment=commitment, seed__isnull=False
     ).prefetch_related("bots__bot", "bots__version")
-    return {entrant.pk: _entrant_ref(entrant) for entrant in entrants}
+    return {entrant.pk: entrant_ref(entrant) for entrant in entrants}
 
 
-def _entrant_ref(entrant: Entrant) -> EntrantRef:
+def entrant_ref(entrant: Entrant) -> EntrantRef:
+    """An entrant as records name it; wants its bots and their versions loaded."""
     return EntrantRef(
         name=entrant.name,
         bots=tuple(
