@@ -18,6 +18,7 @@ CHOSEN = (
     "tests/unit/tournament/store",
     "tests/unit/tournament/leaderboards/test_log.py",
     "tests/unit/tournament/competitions/test_dispatching.py",
+    "tests/unit/tournament/competitions/test_rulings.py",
     "tests/unit/tournament/workers",
 )
 

@@ -369,8 +369,16 @@ class TestPreview:
         assert [line.after for line in shown.state] == ["finished"]
 
 
-@pytest.mark.parametrize("size", [4, 5, 8])
-@pytest.mark.parametrize("index", [1, 2])
+@pytest.mark.parametrize(
+    ("size", "index"),
+    [
+        (5, 1),  # byes, and a drop to the losers' side
+        *(
+            pytest.param(size, index, marks=pytest.mark.exhaustive)
+            for size, index in ((4, 1), (4, 2), (5, 2), (8, 1), (8, 2))
+        ),
+    ],
+)
 def test_double_elimination_is_paired_anew_whole_after_a_ruling(size, index):
     """Whatever is taken back, in the end every key that the format plans has been played."""
     tournament = cup(size, format="double_elimination", contest={"kind": "boards", "boards": 1})
