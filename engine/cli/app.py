@@ -214,6 +214,27 @@ def verify(
     _leave(run(files, as_json=as_json))
 
 
+def verify_tournament(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|URL",
+            help="A tournament's bundle, plain or packed by gzip, or the address of its page.",
+            show_default=False,
+        ),
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Judge a whole finished tournament: every deal, match, pairing, table and rating.
+
+    All of it is recomputed from the published secret and the rules. Told is what was checked, or what is
+    wrong and where.
+    """
+    from engine.cli.verify_tournament import run
+
+    _leave(run(source, as_json=as_json))
+
+
 def replay(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A match record.", show_default=False)
@@ -442,7 +463,7 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     commands = (
-        play, compare, verify, replay, debug, check, pack, bots, new, strength, simulate_formats, doctor, version,
+        play, compare, verify, verify_tournament, replay, debug, check, pack, bots, new, strength, simulate_formats, doctor, version,
     )  # fmt: skip
     for command in commands:
         app.command()(command)
