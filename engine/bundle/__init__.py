@@ -21,6 +21,7 @@ from engine.bundle.codec import (
     seal_bundle,
 )
 from engine.bundle.judge import BundleReport, verify_bundle
+from engine.bundle.schema import bundle_schema
 from engine.bundle.values import (
     FORMAT,
     RULES,
@@ -64,6 +65,7 @@ __all__ = [
     "TournamentPart",
     "bundle_chunks",
     "bundle_digest",
+    "bundle_schema",
     "decode_bundle",
     "encode_bundle",
     "rating_key",

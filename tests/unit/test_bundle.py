@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from importlib.resources import files
 from random import Random
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
+from referencing import Registry, Resource
 
 from engine.bundle import (
     Bundle,
     EarlierResult,
     bundle_digest,
+    bundle_schema,
     decode_bundle,
     encode_bundle,
     seal_bundle,
@@ -22,7 +26,7 @@ from engine.bundle import (
 )
 from engine.errors import BundleError, UsageError
 from engine.formats.stages import StagePlan
-from engine.record import BoardsContest, encode_record
+from engine.record import BoardsContest, encode_record, record_schema
 from tests.bundles import played_bundle
 from tests.changes import UNJUDGED, changed, leaves_of, put
 
@@ -334,3 +338,23 @@ def test_a_bundle_may_be_written_with_spaces_but_no_record_twice():
     )
     with pytest.raises(BundleError, match=f"records: {key}: the field stands twice"):
         decode_bundle(twice.encode())
+
+
+SCHEMA_FILE = files("engine").joinpath("bundle_schema.json")
+
+
+def test_the_published_schema_is_that_of_the_values():
+    jsonschema.Draft202012Validator.check_schema(bundle_schema())
+    assert json.loads(SCHEMA_FILE.read_text("utf-8")) == bundle_schema()
+
+
+@every_tournament
+def test_a_bundle_is_as_the_schema_says(name):
+    resources = [("record_schema.json", Resource.from_contents(record_schema()))]
+    schema = jsonschema.Draft202012Validator(
+        bundle_schema(), registry=Registry().with_resources(resources)
+    )
+    document = json.loads(encode_bundle(bundle_of(name)))
+    schema.validate(document)
+    document["entrants"][0]["rank"] = 1
+    assert not schema.is_valid(document)
