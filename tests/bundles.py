@@ -264,15 +264,21 @@ class _Maker:
         return msgspec.structs.replace(view, rounds=rounds)
 
     def _play_round(self, number: int, fmt: Format, view: StageView, planned: Round) -> Round:
-        pairings = []
-        for pairing in planned.pairings:
-            if pairing.result is None:
-                record = self._play_match(number, pairing)
-                result = fmt.decide(view, pairing, record.outcome)
-                pairings.append(msgspec.structs.replace(pairing, result=result))
-                self._rate(record)
-            else:
-                pairings.append(pairing)
+        records = {
+            pairing.key: self._play_match(number, pairing)
+            for pairing in planned.pairings
+            if pairing.result is None
+        }
+        for key in sorted(records):
+            self._rate(records[key])
+        pairings = [
+            msgspec.structs.replace(
+                pairing, result=fmt.decide(view, pairing, records[pairing.key].outcome)
+            )
+            if pairing.result is None
+            else pairing
+            for pairing in planned.pairings
+        ]
         return Round(index=planned.index, pairings=tuple(pairings))
 
     def _play_match(self, number: int, pairing: Pairing) -> MatchRecord:

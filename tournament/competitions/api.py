@@ -6,7 +6,8 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from ninja import Field, Router, Schema
 from ninja.responses import Status
 
@@ -18,6 +19,7 @@ from tournament.competitions.errors import (
 )
 from tournament.competitions.models import Match, Series, Tournament, TournamentState
 from tournament.competitions.selectors import tables
+from tournament.competitions.selectors.bundles import bundle_file, told_digest
 from tournament.competitions.services import (
     Plan,
     create_series,
@@ -181,6 +183,7 @@ class TournamentDetail(TournamentOut):
     commitment: str
     pub: str
     secret: str | None
+    bundle_digest: str | None
     awaited: list[AwaitedOut]
     entries: list[EntrantOut]
     pairings: list[PairingOut]
@@ -395,6 +398,7 @@ def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa
         commitment=row.commitment,
         pub=row.pub,
         secret=page.secret,
+        bundle_digest=told_digest(row),
         awaited=[
             AwaitedOut(bot=each.bot, version=each.version, state=each.state)
             for each in page.awaited
@@ -488,6 +492,36 @@ def _find_tournament(slug: str) -> Tournament:
     if row is None:
         raise ApiError(HTTPStatus.NOT_FOUND, "not_found", f"there is no tournament {slug!r}")
     return row
+
+
+@router.get(
+    "/tournaments/{slug:slug}/bundle",
+    response={(404, 409): ErrorAnswer},
+    auth=None,
+    openapi_extra={
+        "responses": {
+            200: {
+                "description": "The bundle, format arena-bundle/1, packed by gzip",
+                "content": {"application/gzip": {"schema": {"type": "string", "format": "binary"}}},
+            }
+        }
+    },
+)
+def get_bundle(request: HttpRequest, slug: str) -> HttpResponseBase:  # noqa: ARG001 ninja's signature
+    """A finished tournament as one document that anyone can verify."""
+    row = _find_tournament(slug)
+    try:
+        name, digest, chunks = bundle_file(row)
+    except TournamentStateError as error:
+        raise ApiError(HTTPStatus.CONFLICT, "no_bundle", str(error)) from error
+    return StreamingHttpResponse(
+        chunks,
+        content_type="application/gzip",
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "ETag": f'"{digest}"',
+        },
+    )
 
 
 @router.post(

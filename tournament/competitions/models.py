@@ -136,6 +136,8 @@ class Tournament(models.Model):
     """Until then the results of each round that is published are sealed; None: none is."""
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     finished_at = models.DateTimeField(null=True, editable=False)
+    bundle_digest = models.CharField(max_length=71, blank=True, default="", editable=False)
+    """Of its bundle, soon after it has ended and all is public; a later ruling empties it until it is told anew."""
 
     class Meta:
         constraints = [
@@ -179,7 +181,14 @@ class Tournament(models.Model):
                 | ~Q(pub=""),
             ),
         ]
-        indexes = [models.Index("state", "starts_at", name="tournament_due")]
+        indexes = [
+            models.Index("state", "starts_at", name="tournament_due"),
+            models.Index(
+                "id",
+                name="tournament_without_digest",
+                condition=Q(state=TournamentState.FINISHED, bundle_digest=""),
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -15,6 +15,7 @@ urlpatterns = [
     path("series/<slug:slug>/enter/", views.enter_for_series, name="enter-series"),
     path("series/<slug:slug>/leave/", views.leave_for_series, name="leave-series"),
     path("tournaments/<slug:slug>/", views.tournament, name="tournament"),
+    path("tournaments/<slug:slug>/bundle.json.gz", views.bundle, name="bundle"),
     path("tournaments/<slug:slug>/enter/", views.enter, name="enter"),
     path("tournaments/<slug:slug>/leave/", views.leave, name="leave"),
     path(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from itertools import groupby
 from typing import Any
 
@@ -13,7 +14,8 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
@@ -25,6 +27,7 @@ from engine.record import BoardsContest
 from engine.referee import SeatLog
 from engine.standings import StandingRow, TieBreak
 from tournament.competitions import selectors
+from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.forms import (
     WEEKDAYS,
     EnterForm,
@@ -47,6 +50,7 @@ from tournament.competitions.models import (
     TournamentState,
 )
 from tournament.competitions.selectors import tables
+from tournament.competitions.selectors.bundles import bundle_file, told_digest
 from tournament.competitions.selectors.engine_values import stage_contest, stage_time_control
 from tournament.competitions.services import enter as enter_tournament
 from tournament.competitions.services import (
@@ -194,6 +198,8 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
         "series": Series.objects.filter(slots__tournament=row.pk).first(),
         "entry_conditions": entry_conditions(page.tournament, len(page.entrants)),
         "notices": _notices(page.tournament, player),
+        "address": request.build_absolute_uri(request.path),
+        "digest": told_digest(page.tournament),
         "is_ended": row.state in ENDED,
         "records_at_end": row.records_public == PublishPolicy.AT_END,
         "entrants": _entrants(page, _who_cannot_play(page, player, for_staff=for_staff)),
@@ -664,6 +670,26 @@ def _why_no_record(page: selectors.MatchPage) -> str:
     if not page.match.record_sha256:
         return "There is none: an organiser decided this match."
     return "Records of this tournament are open to all when it has ended."
+
+
+@require_GET
+def bundle(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """A finished tournament as one document that anyone can verify, packed by gzip; else why there is none."""
+    row = find_tournament(slug, for_staff=_is_staff(request))
+    try:
+        name, digest, chunks = bundle_file(row)
+    except TournamentStateError as error:
+        return HttpResponse(
+            f"{error}\n", content_type="text/plain; charset=utf-8", status=HTTPStatus.CONFLICT
+        )
+    return StreamingHttpResponse(
+        chunks,
+        content_type="application/gzip",
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "ETag": f'"{digest}"',
+        },
+    )
 
 
 @require_GET

@@ -119,11 +119,6 @@ def tournament_bundle(tournament: Tournament) -> Bundle:
     return _Maker(tournament, secret).bundle()
 
 
-def bundle_digest(tournament: Tournament) -> str:
-    """The digest of a finished tournament's bundle. Raises TournamentStateError as `tournament_bundle`."""
-    return tournament_bundle(tournament).digest
-
-
 def packed_bundle(bundle: Bundle) -> Iterator[bytes]:
     """The document packed by gzip, piece by piece; equal bundles give equal bytes."""
     packer = zlib.compressobj(PACKING_LEVEL, wbits=31)  # 31: with gzip's head, which holds no time
@@ -142,6 +137,22 @@ def plain_bundle(bundle: Bundle) -> Iterator[bytes]:
             yield bytes(waiting)
             waiting.clear()
     yield bytes(waiting)
+
+
+def told_digest(tournament: Tournament) -> str | None:
+    """The digest of its bundle as it was noted; None if there is none, or none is noted yet."""
+    noted = tournament.bundle_digest
+    is_told = tournament.state == TournamentState.FINISHED and noted.startswith("sha256:")
+    return noted if is_told and not why_no_bundle(tournament) else None
+
+
+def bundle_file(tournament: Tournament) -> tuple[str, str, Iterator[bytes]]:
+    """The packed document as a file: its name, the bundle's digest, its bytes made while they are read.
+
+    Raises TournamentStateError as `tournament_bundle`.
+    """
+    bundle = tournament_bundle(tournament)
+    return bundle_name(tournament), bundle.digest, packed_bundle(bundle)
 
 
 def bundle_name(tournament: Tournament) -> str:

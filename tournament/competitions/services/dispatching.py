@@ -38,6 +38,7 @@ from tournament.competitions.models import (
     Tournament,
     TournamentState,
 )
+from tournament.competitions.services.bundles import note_bundle_digests
 from tournament.competitions.services.entries import renew_ladder_entrants
 from tournament.competitions.services.lifecycle import (
     close_tournament,
@@ -112,6 +113,7 @@ def dispatch(*, rung: bool = False) -> Due:
     renew_ladder_entrants()
     advance_decided_rounds()
     publish_due_results(now=now)
+    note_bundle_digests()
     return Due(versions=queue_versions().ids, blocks=queue_matches())
 
 

@@ -208,7 +208,7 @@ def stop_stage(*, tournament: Tournament, reason: str) -> Stage:
 
 
 def write_places(tournament: Tournament) -> None:
-    """Write the final places, by all stages that were played."""
+    """Write the final places, by all stages that were played; the digest of its bundle is to be told anew."""
     places = final_places(
         [(stage_format(stage), stage_view(stage)) for stage in begun_stages(tournament)]
     )
@@ -216,3 +216,4 @@ def write_places(tournament: Tournament) -> None:
     for entrant in entrants:
         entrant.place = places[entrant.pk]
     Entrant.objects.bulk_update(entrants, ["place"], batch_size=500)
+    Tournament.objects.filter(pk=tournament.pk).update(bundle_digest="")
