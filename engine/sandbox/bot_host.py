@@ -145,7 +145,7 @@ class _Host:
         self._log = _BotLog()
         self._games = 0
         # Room to tell of a MemoryError: address space that is never touched, so it costs nothing.
-        self._spare = mmap.mmap(-1, _SPARE_BYTES)
+        self._spare = mmap.mmap(-1, _SPARE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
     def serve(self) -> NoReturn:
         """Make the strategy and play until the referee ends this process."""

@@ -51,8 +51,8 @@ ALLOWED = (
     "access", "faccessat", "readlink", "readlinkat", "getdents64", "getcwd", "chdir",
     "dup", "dup2", "dup3", "poll", "ppoll", "select", "pselect6",
     # Memory: RLIMIT_AS is the limit. What tells or changes which pages of a file lie in the cache that all
-    # processes share is not here (mincore, fadvise64, readahead, preadv2; `madvise` is limited below).
-    "brk", "mmap", "munmap", "mremap", "mprotect", "msync",
+    # processes share is not here (mincore, fadvise64, readahead, preadv2; `mmap` and `madvise` are limited below).
+    "brk", "munmap", "mremap", "mprotect", "msync",
     # Time and rest.
     "clock_gettime", "clock_getres", "gettimeofday", "time", "times", "nanosleep", "clock_nanosleep",
     "getrusage", "sched_yield", "sched_getaffinity", "getcpu", "restart_syscall",
@@ -77,6 +77,8 @@ _ACCMODE, _CREAT, _TRUNC, _APPEND, _TMPFILE = 0o3, 0o100, 0o1000, 0o2000, 0o2000
 _READ_ONLY = _ACCMODE | _CREAT | _TRUNC | _APPEND | _TMPFILE
 _F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_DUPFD_CLOEXEC = 0, 1, 2, 3, 1030
 FCNTL_COMMANDS = (_F_DUPFD, _F_DUPFD_CLOEXEC, _F_GETFD, _F_SETFD, _F_GETFL)
+_MAP_TYPE, _MAP_PRIVATE = 0x0F, 0x02
+"""A shared map takes a number from the counter of all files in memory, which later processes could read."""
 _MADV_DONTNEED, _MADV_FREE, _MADV_HUGEPAGE, _MADV_NOHUGEPAGE = 4, 8, 14, 15
 MADVISE_ADVICE = (_MADV_DONTNEED, _MADV_FREE, _MADV_HUGEPAGE, _MADV_NOHUGEPAGE)
 """What allocators say of their own memory; none of it touches a file's cached pages, as PAGEOUT and COLD do."""
@@ -116,6 +118,9 @@ def compile_filter() -> bytes:
         if _exists_here(name):
             read_only = seccompy.ArgCmp(flags_at, seccompy.CmpOp.MASKED_EQ, 0, mask=_READ_ONLY)
             rules.allow(name, args=[read_only])
+    rules.allow(
+        "mmap", args=[seccompy.ArgCmp(3, seccompy.CmpOp.MASKED_EQ, _MAP_PRIVATE, mask=_MAP_TYPE)]
+    )
     for command in FCNTL_COMMANDS:
         rules.allow("fcntl", args={1: command})
     for advice in MADVISE_ADVICE:

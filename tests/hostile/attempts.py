@@ -154,9 +154,10 @@ MEMORY_ROWS = [
     Attempt("memory", "many lists", "hoard = [[0] * 1000 for _ in range(100_000)]", MEMORY),
     Attempt("memory", "one long text", "'x' * (1 << 29) * 2", MEMORY),
     Attempt("memory", "a number of a thousand million bits", "1 << 10**10", MEMORY),
-    Attempt("memory", "memory of its own by mmap", "mmap.mmap(-1, 1 << 30)"),
-    Attempt("memory", "many small maps", "maps = [mmap.mmap(-1, 1 << 23) for _ in range(64)]"),
-    Attempt("memory", "a file mapped often", "file = os.open(os.__file__, 0)\nmaps = [mmap.mmap(file, 4096, prot=1) for _ in range(10**6)]"),
+    Attempt("memory", "memory of its own by mmap", "mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)"),
+    Attempt("memory", "many small maps", "maps = [mmap.mmap(-1, 1 << 23, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) for _ in range(64)]"),
+    Attempt("memory", "a file mapped often", "file = os.open(os.__file__, 0)\nmaps = [mmap.mmap(file, 4096, flags=mmap.MAP_PRIVATE, prot=1) for _ in range(10**6)]"),
+    Attempt("memory", "a number of the counter of files in memory", "mmap.mmap(-1, 4096)"),
     Attempt("memory", "a file in memory", "os.memfd_create(MARK)"),
     Attempt("memory", "a secret file in memory", 'call("memfd_secret", 0)'),
     Attempt("memory", "a file in /dev/shm", "open(f'/dev/shm/{MARK}', 'wb')"),
@@ -345,7 +346,7 @@ WRITING = [
 ]  # fmt: skip
 
 INT_80 = """
-page = mmap.mmap(-1, 4096, prot=7)
+page = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=7)
 page.write(bytes([0xB8, 20, 0, 0, 0, 0xCD, 0x80, 0xC3]))  # getpid, as i386 asks for it
 ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
 """

@@ -73,7 +73,7 @@ def compile_for(machine: str) -> bytes:
 
 
 PROGRAMS = {machine: compile_for(machine) for machine in ARCHITECTURES}
-LIMITED = {"open", "openat", "fcntl", "madvise", "ioctl", "prlimit64"}
+LIMITED = {"open", "openat", "fcntl", "mmap", "madvise", "ioctl", "prlimit64"}
 
 
 @pytest.fixture(params=ARCHITECTURES)
@@ -212,6 +212,13 @@ def test_call_is_allowed_by_the_listed_values_of_one_argument(judge, name):
         arguments = [ANY] * 6
         arguments[at] = value & ANY
         assert judge(name, *arguments) == (ALLOW if value in allowed else EPERM), value
+
+
+def test_memory_can_be_mapped_for_oneself_alone(judge):
+    types = {flags: ALLOW if flags & 0x0F == mmap.MAP_PRIVATE else EPERM for flags in range(0x200)}
+    for flags, expected in types.items():
+        for beyond in (0, 0x4000, 0xFFFFFFFF << 32):
+            assert judge("mmap", ANY, ANY, ANY, flags | beyond, ANY, ANY) == expected, hex(flags)
 
 
 def test_own_limits_can_be_asked_for_and_not_be_set(judge):
