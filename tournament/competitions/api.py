@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from django.http.response import HttpResponseBase
 from ninja import Field, Router, Schema
 from ninja.responses import Status
 
+from engine.standings import StandingRow
 from tournament.competitions import selectors
 from tournament.competitions.errors import (
     EntryError,
@@ -22,6 +24,7 @@ from tournament.competitions.selectors import tables
 from tournament.competitions.selectors.bundles import bundle_file, told_digest
 from tournament.competitions.services import (
     Plan,
+    StageWish,
     create_series,
     create_tournament,
     enter,
@@ -119,7 +122,7 @@ class PairingOut(Schema):
 
 
 class StandingOut(Schema):
-    """A line of the table; `tie_breaks` has the working of each."""
+    """A line of the table; `tie_breaks` has the working of each. `group` is empty where there are none."""
 
     place: int
     entrant: str
@@ -131,6 +134,39 @@ class StandingOut(Schema):
     points: int
     tie_breaks: dict[str, str]
     note: str
+    group: str = ""
+    group_place: int | None = None
+
+
+class RoundOut(Schema):
+    """A round of a stage. A sealed one shows who meets, if that follows from what is public."""
+
+    index: int
+    state: str
+    is_sealed: bool
+    pairings: list[PairingOut]
+
+
+class StageOut(Schema):
+    """A stage. `qualifiers` go on to the next one; `going_on` are the names of those who did."""
+
+    number: int
+    format: str
+    format_options: dict[str, Any]
+    qualifiers: int | None
+    ruleset: dict[str, Any]
+    contest: dict[str, Any]
+    time_control: dict[str, Any]
+    stops_at: datetime | None
+    matches_a_day: int | None
+    state: str
+    note: str
+    started_at: datetime | None
+    finished_at: datetime | None
+    seeds: dict[str, int]
+    rounds: list[RoundOut]
+    standings: list[StandingOut]
+    going_on: list[str]
 
 
 class AwaitedOut(Schema):
@@ -171,7 +207,11 @@ class RulingOut(Schema):
 class TournamentDetail(TournamentOut):
     """A tournament. `secret` is null until it has ended; then every deal can be computed again.
 
-    While `sealed_from` is a round, the results of that and later ones are sealed until `results_at`.
+    While `sealed_from` is a round, the results of that and later ones are sealed until `results_at`; it is one
+    of the stage of the number `sealed_stage`.
+
+    `stages` has all of each stage. `conditions`, `pairings` and `standings` are the short way to a
+    tournament of one stage: the conditions of the first, all pairings, and the table of the last that has begun.
 
     `awaited` is what a closed tournament waits for before versions are frozen and `pub` is published.
     """
@@ -191,7 +231,9 @@ class TournamentDetail(TournamentOut):
     rulings: list[RulingOut]
     results_at: datetime | None
     sealed_from: int | None
+    sealed_stage: int | None
     entry: EntryConditions
+    stages: list[StageOut]
 
 
 BotName = Annotated[str, Field(max_length=60, pattern=r"^[^\x00]*$")]
@@ -253,12 +295,28 @@ class SeriesOut(Schema):
     table: list[SeasonRowOut]
 
 
+class StageIn(Schema):
+    """A stage to be made. Ruleset, contest and time control, if left out, are those of the tournament."""
+
+    format: str
+    format_options: dict[str, Any] = Field(default_factory=dict)
+    qualifiers: int | None = None
+    ruleset: dict[str, Any] | None = None
+    contest: dict[str, Any] | None = None
+    time_control: str | None = None
+    stops_after_minutes: int | None = None
+    matches_a_day: int | None = None
+
+
 class TournamentIn(Schema):
-    """A tournament to be made, as the form in the admin asks for it. Times with their time zone."""
+    """A tournament to be made, as the form in the admin asks for it. Times with their time zone.
+
+    It has `stages`, or a `format` if it is one stage.
+    """
 
     name: str
     game: str
-    format: str
+    format: str = ""
     opens_at: datetime
     closes_at: datetime
     starts_at: datetime
@@ -282,6 +340,7 @@ class TournamentIn(Schema):
     seeding: str = "rating"
     late_until_round: int | None = None
     results_at: datetime | None = None
+    stages: list[StageIn] = Field(default_factory=list)
 
 
 class SeriesIn(Schema):
@@ -315,10 +374,16 @@ def make_tournament(request: HttpRequest, plan: TournamentIn) -> Status[Tourname
     """Make a draft of a tournament, as an organiser. It opens at its time."""
     organiser = _organiser(request, "add_tournament")
     try:
-        row = create_tournament(organiser=organiser, plan=Plan(**plan.dict()))
+        row = create_tournament(organiser=organiser, plan=_plan_of(plan))
     except InvalidTournamentError as error:
         raise _refuse(error) from error
     return Status(HTTPStatus.CREATED, TournamentOut(**_tournament_fields(row)))
+
+
+def _plan_of(asked: TournamentIn) -> Plan:
+    fields = asked.dict()
+    fields["stages"] = tuple(StageWish(**stage) for stage in fields["stages"])
+    return Plan(**fields)
 
 
 @router.post("/series", response={201: SeriesOut, (401, 403, 422): ErrorAnswer}, auth=submitting)
@@ -384,16 +449,19 @@ def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa
     row = _find_tournament(slug)
     page = selectors.tournament_page(slug)
     names = {entrant.pk: entrant.name for entrant in page.entrants}
+    stages = [_stage_out(slug, stage, names) for stage in page.stages]
+    first = page.stages[0].stage
+    tables_so_far = [stage.standings for stage in stages if stage.standings]
     return TournamentDetail(
         **_tournament_fields(row),
         description=row.description,
         paused_reason=row.paused_reason,
         cancelled_reason=row.cancelled_reason,
         conditions={
-            "format_options": page.stage.options,
-            "ruleset": page.stage.ruleset,
-            "contest": page.stage.contest,
-            "time_control": page.stage.time_control,
+            "format_options": first.options,
+            "ruleset": first.ruleset,
+            "contest": first.contest,
+            "time_control": first.time_control,
         },
         commitment=row.commitment,
         pub=row.pub,
@@ -405,27 +473,13 @@ def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa
         ],
         entries=[_entrant_out(entrant) for entrant in page.entrants],
         pairings=[
-            PairingOut(**_pairing_fields(slug, published.index, pairing))
-            for published in page.rounds
-            for pairing in published.pairings
+            pairing for stage in stages for each in stage.rounds for pairing in each.pairings
         ],
-        standings=[
-            StandingOut(
-                place=standing.place,
-                entrant=names[standing.entrant],
-                matches=standing.matches,
-                wins=standing.wins,
-                ties=standing.ties,
-                losses=standing.losses,
-                score=str(standing.score),
-                points=standing.points_difference,
-                tie_breaks={str(value.name): value.working for value in standing.tie_breaks},
-                note=standing.note,
-            )
-            for standing in page.standings
-        ],
+        standings=tables_so_far[-1] if tables_so_far else [],
         results_at=row.results_at,
-        sealed_from=page.sealed_from,
+        sealed_from=page.seal.round if page.seal else None,
+        sealed_stage=page.seal.stage_number if page.seal else None,
+        stages=stages,
         entry=EntryConditions(
             max_entrants=row.max_entrants,
             max_bots_per_player=row.max_bots_per_player,
@@ -450,6 +504,58 @@ def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa
             )
             for ruling in page.rulings
         ],
+    )
+
+
+def _stage_out(slug: str, page: selectors.StagePage, names: Mapping[int, str]) -> StageOut:
+    stage = page.stage
+    is_public = page.state == stage.state
+    return StageOut(
+        number=page.number,
+        format=stage.format,
+        format_options=stage.options,
+        qualifiers=stage.qualifiers,
+        ruleset=stage.ruleset,
+        contest=stage.contest,
+        time_control=stage.time_control,
+        stops_at=stage.stops_at,
+        matches_a_day=stage.matches_a_day,
+        state=page.state,
+        note=page.note,
+        started_at=stage.started_at if is_public else None,
+        finished_at=stage.finished_at if is_public else None,
+        seeds={names[entrant]: seed for entrant, seed in page.seeds.items()},
+        rounds=[
+            RoundOut(
+                index=each.index,
+                state=each.state,
+                is_sealed=each.is_sealed,
+                pairings=[
+                    PairingOut(**_pairing_fields(slug, each.index, pairing))
+                    for pairing in each.pairings
+                ],
+            )
+            for each in page.rounds
+        ],
+        standings=[_standing_out(row, names) for row in page.standings],
+        going_on=[names[row.entrant] for row in page.standings if row.entrant in page.going_on],
+    )
+
+
+def _standing_out(row: StandingRow, names: Mapping[int, str]) -> StandingOut:
+    return StandingOut(
+        place=row.place,
+        entrant=names[row.entrant],
+        matches=row.matches,
+        wins=row.wins,
+        ties=row.ties,
+        losses=row.losses,
+        score=str(row.score),
+        points=row.points_difference,
+        tie_breaks={str(value.name): value.working for value in row.tie_breaks},
+        note=row.note,
+        group=row.group,
+        group_place=row.group_place,
     )
 
 

@@ -45,6 +45,7 @@ from tournament.competitions.models import (
     Series,
     Shortage,
     Stage,
+    StageState,
     SupersededMatch,
     Tournament,
     TournamentState,
@@ -52,6 +53,7 @@ from tournament.competitions.models import (
 from tournament.competitions.selectors import tables
 from tournament.competitions.selectors.bundles import bundle_file, told_digest
 from tournament.competitions.selectors.engine_values import stage_contest, stage_time_control
+from tournament.competitions.selectors.stages import BATCHES_A_PAGE
 from tournament.competitions.services import enter as enter_tournament
 from tournament.competitions.services import (
     enter_series,
@@ -66,8 +68,8 @@ from tournament.players.views import player_of
 
 TOURNAMENTS_A_PAGE = 30
 DEALS_A_PAGE = 16
-CROSS_TABLE_MAX = 40
-"""A cross table of more entrants fits no screen; the standings and the rounds tell the same."""
+LINES_A_PAGE = 100
+"""Of tables, entrants and the matches of a round."""
 CURRENT = (TournamentState.OPEN, TournamentState.CLOSED, TournamentState.RUNNING)
 ENDED = (TournamentState.FINISHED, TournamentState.CANCELLED)
 WAITING = (TournamentState.OPEN, TournamentState.CLOSED)
@@ -183,8 +185,14 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
     """A tournament: schedule, entrants, bracket or table, matches, commitment and secret."""
     for_staff = _is_staff(request)
     row = find_tournament(slug, for_staff=for_staff)
-    page = selectors.tournament_page(row.slug, for_staff=for_staff)
+    page = selectors.tournament_page(
+        row.slug,
+        for_staff=for_staff,
+        stage=_number(request, "stage") or 0,
+        round_index=_number(request, "round"),
+    )
     player = request.user if isinstance(request.user, Player) else None
+    entrants = Paginator(page.entrants, LINES_A_PAGE).get_page(request.GET.get("entrants"))
     context = {
         "section": "tournaments",
         "page": page,
@@ -202,16 +210,18 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
         "digest": told_digest(page.tournament),
         "is_ended": row.state in ENDED,
         "records_at_end": row.records_public == PublishPolicy.AT_END,
-        "entrants": _entrants(page, _who_cannot_play(page, player, for_staff=for_staff)),
+        "shown_entrants": _entrants(
+            page,
+            list(entrants.object_list),
+            _who_cannot_play(page, player, for_staff=for_staff),
+        ),
+        "entrant_page": entrants,
+        "has_seeds": any(entrant.seed for entrant in page.entrants),
         "own": _own_entrants(page.tournament, player),
         "entries": entry_rows(player, tournament=page.tournament) if player else (),
         "pair_form": _pair_form(page.tournament, player),
-        "bracket": tables.bracket_of(page),
-        "standings": _standings(page),
-        "cross": tables.cross_table_of(page) if len(page.entrants) <= CROSS_TABLE_MAX else (),
-        "rounds": _rounds(page, request.GET.get("round", ""), is_staff=for_staff),
-        "conditions": _conditions(page.stage),
-        "ruleset": [(name, _spell(value)) for name, value in page.stage.ruleset.items()],
+        "stage": _stage(page, request, is_staff=for_staff),
+        "stage_tabs": _stage_tabs(page),
     }
     return render(request, "competitions/tournament.html", context)
 
@@ -229,7 +239,9 @@ def _who_cannot_play(
 
 
 def _entrants(
-    page: selectors.TournamentPage, cannot_play: Mapping[str, str]
+    page: selectors.TournamentPage,
+    rows: Sequence[selectors.EntrantRow],
+    cannot_play: Mapping[str, str],
 ) -> list[dict[str, Any]]:
     """The entrants, each bot with its frozen version or the one that would play."""
     return [
@@ -237,11 +249,12 @@ def _entrants(
             "row": row,
             "bots": [(bot, version or page.would_play.get(bot)) for bot, version in row.bots],
             "is_bot": len(row.bots) == 1,
+            "link": row.bots[0][0],
             "why": "; ".join(
                 f"{bot}: {cannot_play[bot]}" for bot, _ in row.bots if bot in cannot_play
             ),
         }
-        for row in page.entrants
+        for row in rows
     ]
 
 
@@ -344,25 +357,105 @@ _SHOWN_ANYHOW = frozenset({TieBreak.SCORE, TieBreak.WINS, TieBreak.POINTS_DIFFER
 """Tie-breaks without a column of their own: the table has them, or they mean nothing as a number."""
 
 
-def _standings(page: selectors.TournamentPage) -> dict[str, Any] | None:
-    """The table with the columns that its rows have."""
-    if not page.standings:
-        return None
-    rows = tables.standings_named(page.standings, page.entrants)
-    columns = [
-        value.name for value in page.standings[0].tie_breaks if value.name not in _SHOWN_ANYHOW
+def _number(request: HttpRequest, name: str) -> int | None:
+    """A small number of the address; None if it is none."""
+    text = request.GET.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < LONGEST_NUMBER else None
+
+
+LONGEST_NUMBER = 8
+
+
+def _stage_tabs(page: selectors.TournamentPage) -> list[dict[str, Any]]:
+    """The stages, if there are several."""
+    if len(page.stages) == 1:
+        return []
+    return [
+        {
+            "number": each.number,
+            "title": each.format_title,
+            "state": each.state_label,
+            "is_shown": each.is_shown,
+        }
+        for each in page.stages
     ]
+
+
+def _stage(
+    page: selectors.TournamentPage, request: HttpRequest, *, is_staff: bool
+) -> dict[str, Any]:
+    """The stage that is shown: its brackets, tables, matches and conditions."""
+    shown = next(each for each in page.stages if each.is_shown)
+    names = {entrant.pk: entrant.name for entrant in page.entrants}
+    lines = Paginator(shown.standings, LINES_A_PAGE).get_page(request.GET.get("table"))
+    return {
+        "page": shown,
+        "is_only": len(page.stages) == 1,
+        "goes_on": _spell_qualifiers(shown),
+        "brackets": tables.brackets_of(shown),
+        "tables": _tables(shown, list(lines.object_list), names),
+        "lines": lines,
+        "rounds": _rounds(page.tournament.slug, shown, request, is_staff=is_staff),
+        "conditions": _conditions(shown.stage),
+        "ruleset": [(name, _spell(value)) for name, value in shown.stage.ruleset.items()],
+    }
+
+
+def _spell_qualifiers(page: selectors.StagePage) -> str:
+    """How many go on from a stage, in words; empty if it is the last."""
+    count = page.stage.qualifiers
+    if count is None:
+        return ""
+    return f"The best {count} go on to stage {page.number + 1}, seeded by this table."
+
+
+def _tables(
+    page: selectors.StagePage, rows: Sequence[StandingRow], names: Mapping[int, str]
+) -> list[dict[str, Any]]:
+    """The table, or one for each group, with its cross table; only of those `rows`."""
+    groups = list(dict.fromkeys(row.group for row in rows))
+    return [
+        {
+            "title": _group_title(page, group),
+            "anchor": f"table-{number}",
+            "standings": _standings(page, [row for row in rows if row.group == group], names),
+            "cross": tables.cross_table_of(page, names, group),
+        }
+        for number, group in enumerate(groups, 1)
+    ]
+
+
+def _group_title(page: selectors.StagePage, group: str) -> str:
+    if not group:
+        return "Final standings" if page.state == StageState.FINISHED else "Standings so far"
+    return f"Group {group}" if len(group) == 1 else group.capitalize()
+
+
+def _standings(
+    page: selectors.StagePage, rows: Sequence[StandingRow], names: Mapping[int, str]
+) -> dict[str, Any]:
+    """A table with the columns that its rows have."""
+    columns = [value.name for value in rows[0].tie_breaks if value.name not in _SHOWN_ANYHOW]
     return {
         "rows": [
-            {"name": name, "row": row, "values": _tie_break_values(row, columns)}
-            for name, row in rows
+            {
+                "place": row.group_place or row.place,
+                "name": names[row.entrant],
+                "row": row,
+                "values": _tie_break_values(row, columns),
+                "goes_on": row.entrant in page.going_on,
+            }
+            for row in rows
         ],
         "columns": [column.replace("_", " ") for column in columns],
-        "has_score": not page.knocks_out,
-        "has_notes": any(row.note for row in page.standings),
+        "has_score": not (page.knocks_out or page.is_continuous),
+        "has_notes": any(row.note for row in rows),
         "workings": [
-            (f"{row.place}. {name}", [value.working for value in row.tie_breaks if value.working])
-            for name, row in rows
+            (
+                f"{row.group_place or row.place}. {names[row.entrant]}",
+                [value.working for value in row.tie_breaks if value.working],
+            )
+            for row in rows
             if row.tie_breaks
         ],
     }
@@ -373,26 +466,49 @@ def _tie_break_values(row: StandingRow, columns: Sequence[str]) -> list[Any]:
     return [values.get(column) for column in columns]  # type: ignore[call-overload]
 
 
-def _rounds(page: selectors.TournamentPage, asked: str, *, is_staff: bool) -> dict[str, Any] | None:
+def _rounds(
+    slug: str, page: selectors.StagePage, request: HttpRequest, *, is_staff: bool
+) -> dict[str, Any] | None:
     """The published rounds by name, and the pairings of the one asked for, else of the first that is not complete."""
     if not page.rounds:
         return None
-    by_index = {str(each.index): each for each in page.rounds}
+    if page.is_continuous:
+        return _batches(slug, page, request)
+    asked = _number(request, "round")
     current = next((each for each in page.rounds if not each.is_complete), page.rounds[-1])
-    shown = by_index.get(asked, current)
+    shown = next((each for each in page.rounds if each.index == asked), current)
+    rows = Paginator(shown.pairings, LINES_A_PAGE).get_page(request.GET.get("page"))
     return {
         "names": [(each.index, _round_title(page, each), each is shown) for each in page.rounds],
+        "shown": shown.index,
         "title": _round_title(page, shown),
         "state": f"{shown.state_label}{', sealed' if shown.is_sealed and is_staff else ''}",
-        "rows": [match_row(page.tournament.slug, row) for row in shown.pairings],
+        "rows": [match_row(slug, row) for row in rows.object_list],
+        "page": rows,
     }
 
 
-def _round_title(page: selectors.TournamentPage, each: selectors.RoundRow) -> str:
+def _batches(slug: str, page: selectors.StagePage, request: HttpRequest) -> dict[str, Any]:
+    """The matches of a continuous stage, the last batch first."""
+    last = page.rounds[-1].index
+    upto = min(_number(request, "round") or last, last)
+    first = max(upto - BATCHES_A_PAGE, 0)
+    shown = [each for each in page.rounds if first < each.index <= upto]
+    return {
+        "names": [],
+        "title": f"Batches {first + 1} to {upto} of {last}",
+        "state": "",
+        "rows": [match_row(slug, row) for each in reversed(shown) for row in each.pairings],
+        "earlier": first or None,
+        "later": min(upto + BATCHES_A_PAGE, last) if upto < last else None,
+    }
+
+
+def _round_title(page: selectors.StagePage, each: selectors.RoundRow) -> str:
     if not tables.is_one_bracket(page):
         return f"Round {each.index}"
-    matches = sum(row.key != THIRD_PLACE_KEY for row in each.pairings)
-    return tables.round_title(matches, each.index)
+    third = sum(row.stage_key == THIRD_PLACE_KEY for row in each.pairings)
+    return tables.round_title(each.pairing_count - third, each.index)
 
 
 def match_row(slug: str, row: selectors.PairingRow, tournament: str = "") -> MatchRow:
@@ -605,6 +721,8 @@ def match(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         "tournament": page.tournament,
         "game": game_title(page.tournament.game, page.tournament.kind),
         "title": " – ".join(part.name for part in page.pairing.parts),
+        "stage": page.match.pairing.round.stage,
+        "stage_title": _spell_place(page),
         "is_finished": page.match.state == MatchState.FINISHED,
         "sides": _match_sides(page),
         "outcome": tables.pairing_outcome(page.pairing),
@@ -619,6 +737,16 @@ def match(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         "logs": _own_logs(page, player) if player else [],
     }
     return render(request, "competitions/match.html", context)
+
+
+def _spell_place(page: selectors.MatchPage) -> str:
+    """Where in the tournament a match stands."""
+    stage = page.match.pairing.round.stage
+    is_batch = stage.format in FORMATS and FORMATS[stage.format].is_continuous
+    return (
+        f"Stage {stage.number}, {_format_title(stage.format)}, "
+        f"{'batch' if is_batch else 'round'} {page.round_index}"
+    )
 
 
 def _own_logs(page: selectors.MatchPage, player: Player) -> list[tuple[str, SeatLog, str]]:

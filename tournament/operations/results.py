@@ -12,6 +12,7 @@ from engine.record import encode_record
 from engine.standings import StandingRow
 from tournament.competitions.models import Match, Tournament
 from tournament.competitions.selectors import (
+    StagePage,
     TournamentPage,
     match_record,
     tournament_page,
@@ -105,12 +106,16 @@ def tournament_line(tournament: Tournament, records: Path | None) -> TournamentL
         name=page.tournament.name,
         game=page.tournament.game,
         kind=page.tournament.kind,
-        format=page.stage.format,
+        format=", ".join(stage.format for stage in page.stages),
         state=page.tournament.state,
         commitment=page.tournament.commitment,
         pub=page.tournament.pub,
         secret=page.secret,
-        standings=[standing_line(row, names) for row in page.standings],
+        standings=[
+            standing_line(row, names)
+            for stage in [each for each in page.stages if each.standings][-1:]
+            for row in stage.standings
+        ],
         matches=[match_line(match, records) for match in finished_matches(page.tournament)],
     )
 
@@ -198,8 +203,7 @@ def results_text(results: Results) -> str:
     for line in results.tournaments:
         page = tournament_page(line.slug, for_staff=True)
         blocks.append(f"{line.name} ({line.game}, {page.format_title.lower()})")
-        if page.knocks_out:
-            blocks.append(bracket_text(page))
+        blocks.extend(bracket_text(stage, page) for stage in page.stages if stage.knocks_out)
         blocks.append(standings_text(line))
     for pool, rows in results.leaderboards.items():
         blocks.append(f"Leaderboard {pool}\n{leaderboard_text(rows)}")
@@ -208,9 +212,9 @@ def results_text(results: Results) -> str:
     return "\n\n".join(blocks)
 
 
-def bracket_text(page: TournamentPage) -> str:
-    """The tournament's bracket."""
-    return draw_bracket(stage_view(page.stage), {row.pk: row.name for row in page.entrants})
+def bracket_text(stage: StagePage, page: TournamentPage) -> str:
+    """The bracket of one of a tournament's stages."""
+    return draw_bracket(stage_view(stage.stage), {row.pk: row.name for row in page.entrants})
 
 
 def standings_text(line: TournamentLine) -> str:

@@ -18,9 +18,6 @@ from tournament.competitions.selectors.pages import (
     AwaitedVersion,
     EntrantRow,
     MatchPage,
-    PairingPart,
-    PairingRow,
-    RoundRow,
     RulingRow,
     SupersededRow,
     TournamentPage,
@@ -30,7 +27,6 @@ from tournament.competitions.selectors.pages import (
     match_page,
     match_record,
     matches_of_bot,
-    pairing_row,
     progress_of,
     public_tournaments,
     records_are_public,
@@ -50,6 +46,14 @@ from tournament.competitions.selectors.seasons import (
     season_table,
     series_entries_of,
 )
+from tournament.competitions.selectors.stages import (
+    PairingPart,
+    PairingRow,
+    RoundRow,
+    Seal,
+    StagePage,
+    pairing_row,
+)
 
 __all__ = [
     "AttemptRow",
@@ -60,9 +64,11 @@ __all__ = [
     "PairingRow",
     "RoundRow",
     "RulingRow",
+    "Seal",
     "SeasonEvent",
     "SeasonPage",
     "SeasonRow",
+    "StagePage",
     "SupersededRow",
     "TournamentPage",
     "TournamentProgress",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from fractions import Fraction
 from typing import Any
 
 import msgspec
@@ -14,18 +13,16 @@ from django.db.models.functions import Coalesce
 
 from engine.record import MatchRecord, decode_record, with_keys
 from engine.referee import SeatLog
-from engine.standings import StandingRow
 from tournament.competitions.models import (
     Entrant,
     EntrantState,
     Match,
     MatchState,
-    Pairing,
     PublishPolicy,
     Round,
-    RoundState,
     RulingKind,
     Stage,
+    StageState,
     SupersededMatch,
     Tournament,
     TournamentSecret,
@@ -35,11 +32,17 @@ from tournament.competitions.selectors.engine_values import (
     seats_at_table,
     stage_format,
     stage_options,
-    stage_view,
     tournament_key,
-    whole_rounds,
 )
 from tournament.competitions.selectors.entries import versions_awaited, versions_that_would_play
+from tournament.competitions.selectors.stages import (
+    PairingRow,
+    Seal,
+    StagePage,
+    first_seal,
+    pairing_row,
+    stage_pages,
+)
 from tournament.players.models import Bot, Player
 from tournament.store.services import read_blob
 
@@ -61,54 +64,6 @@ class EntrantRow:
     place: int | None
     addendum: str
     """Of who entered late, the canonical JSON that says when and with which wheels; else empty."""
-
-
-@dataclass(frozen=True, slots=True)
-class PairingPart:
-    """An entrant's part in a pairing."""
-
-    entrant: int
-    name: str
-    seed: int | None
-    score: Fraction | None
-    points: int | None
-    place: int | None
-    advances: bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class PairingRow:
-    """A pairing as brackets and tables show it."""
-
-    key: str
-    slot: int
-    is_bye: bool
-    decided_by: str
-    decided_label: str
-    parts: tuple[PairingPart, ...]
-    match_state: str
-    """Empty where there is no match."""
-    match_label: str
-    termination: str
-    termination_label: str
-    rated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class RoundRow:
-    """A round with its pairings in the order of their slots."""
-
-    index: int
-    state: str
-    state_label: str
-    pairings: tuple[PairingRow, ...]
-    is_sealed: bool = False
-    """Whether its results are for organisers alone."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether it is decided, and all before it are."""
-        return self.state == RoundState.COMPLETE
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +119,8 @@ class TournamentPage:
     """All that a tournament's page shows, but for what its row tells."""
 
     tournament: Tournament
-    stage: Stage
-    format_title: str
-    knocks_out: bool
+    stages: tuple[StagePage, ...]
     entrants: tuple[EntrantRow, ...]
-    rounds: tuple[RoundRow, ...]
-    standings: tuple[StandingRow, ...]
-    """Empty before the start; `entrant` is the EntrantRow's pk."""
     progress: TournamentProgress
     secret: str | None
     """In hex, once the tournament is finished."""
@@ -180,8 +130,13 @@ class TournamentPage:
     """What has to be decided before a closed tournament can be sealed."""
     rulings: tuple[RulingRow, ...]
     """In the order in which they were made."""
-    sealed_from: int | None
-    """The first round whose results are sealed; None: all are public."""
+    seal: Seal | None
+    """From where on results are sealed; None: all are public."""
+
+    @property
+    def format_title(self) -> str:
+        """The formats of its stages for people."""
+        return ", then ".join(stage.format_title for stage in self.stages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,55 +190,45 @@ def public_tournaments() -> QuerySet[Tournament]:
     )
 
 
-def tournament_page(slug: str, *, for_staff: bool = False) -> TournamentPage:
+def tournament_page(
+    slug: str, *, for_staff: bool = False, stage: int | None = None, round_index: int | None = None
+) -> TournamentPage:
     """The page of the tournament `slug`. Raises Tournament.DoesNotExist.
 
+    With `stage` (its number) only that stage, or with 0 the one that is of most interest, has its table
+    and pairings; of a large one those of the round `round_index` alone, else of the one that is played.
+
     Of sealed results it holds nothing unless it is `for_staff`: rounds end with the first sealed one,
-    whose pairings have no results, and the table, the counts and the rulings know only what is before.
+    whose pairings have no results, the stages after it are as if they had not begun, and tables, counts
+    and rulings know only what is before.
     """
     tournaments = Tournament.objects.select_related("organiser")
     tournament = with_progress(tournaments, only_public=not for_staff).get(slug=slug)
-    (stage,) = tournament.stages.all()
-    fmt = stage_format(stage)
-    sealed_from = _first_sealed(stage)
-    hidden_from = None if for_staff else sealed_from
-    has_results = stage.rounds.exists() and hidden_from != 1
-    view = stage_view(stage) if has_results else None
-    if view is not None and hidden_from is not None:
-        view = msgspec.structs.replace(
-            view, rounds=tuple(each for each in view.rounds if each.index < hidden_from)
-        )
+    seal = first_seal(tournament)
+    hidden = None if for_staff else seal
     return TournamentPage(
         tournament=tournament,
-        stage=stage,
-        format_title=fmt.title,
-        knocks_out=fmt.knocks_out,
+        stages=stage_pages(tournament, hidden, stage=stage, round_index=round_index),
         entrants=tuple(
-            _entrant_row(entrant, knows_place=hidden_from is None)
-            for entrant in _entrants(tournament, knows_place=hidden_from is None)
+            _entrant_row(entrant, knows_place=hidden is None)
+            for entrant in _entrants(tournament, knows_place=hidden is None)
         ),
-        rounds=_rounds(stage, hidden_from),
-        standings=fmt.standings(view) if view is not None else (),
         progress=progress_of(tournament),
         secret=revealed_secret(tournament),
-        sealed_from=sealed_from,
+        seal=seal,
         would_play=_would_play(tournament),
         awaited=_awaited(tournament),
-        rulings=_rulings(tournament, hidden_from),
+        rulings=_rulings(tournament, hidden),
     )
 
 
-def _first_sealed(stage: Stage) -> int | None:
-    """The index of the first round whose results are sealed; None if none is."""
-    sealed = stage.rounds.filter(published_at__isnull=True).order_by("index")
-    return sealed.values_list("index", flat=True).first()
-
-
-def _rulings(tournament: Tournament, hidden_from: int | None) -> tuple[RulingRow, ...]:
+def _rulings(tournament: Tournament, hidden: Seal | None) -> tuple[RulingRow, ...]:
     rows = tournament.rulings.prefetch_related("superseded").order_by("pk")
-    if hidden_from is not None:
+    if hidden is not None:
         rows = rows.filter(
-            Q(round__index__lt=hidden_from) | Q(round=None, kind=RulingKind.DISQUALIFIED)
+            Q(round__stage__index__lt=hidden.stage)
+            | Q(round__stage__index=hidden.stage, round__index__lt=hidden.round)
+            | Q(round=None, kind=RulingKind.DISQUALIFIED)
         )
     return tuple(
         RulingRow(
@@ -297,7 +242,7 @@ def _rulings(tournament: Tournament, hidden_from: int | None) -> tuple[RulingRow
             superseded=tuple(
                 SupersededRow(match.pk, match.key, bool(match.record_sha256))
                 for match in row.superseded.all()
-                if hidden_from is None or match.round_index < hidden_from
+                if hidden is None or hidden.shows(match.key, match.round_index)
             ),
         )
         for row in rows
@@ -350,17 +295,27 @@ def _count(rows: QuerySet[Any]) -> Coalesce:
 
 def progress_of(tournament: Any) -> TournamentProgress:
     """How many matches are published, finished, running and stuck. Wants a row of `with_progress`."""
-    (stage,) = tournament.stages.all()
-    players = tournament.seeded_count
     return TournamentProgress(
         matches=tournament.match_count,
         finished=tournament.finished_count,
         running=tournament.running_count,
         stuck=tournament.stuck_count,
-        expected=(
-            stage_format(stage).match_count(players, stage_options(stage)) if players else None
-        ),
+        expected=_expected_matches(tournament.stages.all(), tournament.seeded_count),
     )
+
+
+def _expected_matches(stages: Iterable[Stage], players: int) -> int | None:
+    """How many matches all stages have, if as many go on as were to; None if a format cannot tell."""
+    expected = 0
+    for stage in stages:
+        if stage.state == StageState.SKIPPED:
+            continue
+        count = stage_format(stage).match_count(players, stage_options(stage)) if players else None
+        if count is None:
+            return None
+        expected += count
+        players = min(players, stage.qualifiers or players)
+    return expected
 
 
 def revealed_secret(tournament: Tournament) -> str | None:
@@ -396,7 +351,7 @@ def records_are_public(tournament: Tournament) -> bool:
 def match_page(slug: str, key: str, *, for_staff: bool = False) -> MatchPage:
     """The page of a match. Raises Match.DoesNotExist, too for a sealed one unless it is `for_staff`."""
     match = (
-        Match.objects.select_related("tournament", "pairing__round")
+        Match.objects.select_related("tournament", "pairing__round__stage")
         .prefetch_related("pairing__entrants__entrant", "tries")
         .get(tournament__slug=slug, pairing__key=key)
     )
@@ -427,9 +382,16 @@ def match_page(slug: str, key: str, *, for_staff: bool = False) -> MatchPage:
 def _is_sealed(match: Match) -> bool:
     """Whether its round, or one before it, is sealed: then even who plays it would tell something."""
     published = match.pairing.round
-    return Round.objects.filter(
-        stage=published.stage_id, index__lte=published.index, published_at__isnull=True
-    ).exists()
+    return (
+        _until(published.stage.index, published.index)
+        .filter(stage__tournament=match.tournament_id, published_at__isnull=True)
+        .exists()
+    )
+
+
+def _until(stage: Any, index: Any) -> QuerySet[Round]:
+    """The rounds up to one of them, those of earlier stages included."""
+    return Round.objects.filter(Q(stage__index__lt=stage) | Q(stage__index=stage, index__lte=index))
 
 
 def match_record(match: Match) -> MatchRecord | None:
@@ -451,9 +413,9 @@ def superseded_record(slug: str, pk: int, *, for_staff: bool = False) -> MatchRe
     Raises SupersededMatch.DoesNotExist where there is none for the reader.
     """
     row = SupersededMatch.objects.select_related("tournament").get(tournament__slug=slug, pk=pk)
-    sealed = Round.objects.filter(stage__tournament=row.tournament, published_at__isnull=True)
-    is_sealed = sealed.filter(index__lte=row.round_index).exists()
-    is_public = records_are_public(row.tournament) and not is_sealed
+    seal = first_seal(row.tournament)
+    is_seen = seal is None or seal.shows(row.key, row.round_index)
+    is_public = records_are_public(row.tournament) and is_seen
     if not row.record_sha256 or not (is_public or for_staff):
         raise SupersededMatch.DoesNotExist
     record = decode_record(read_blob(row.record_sha256))
@@ -480,11 +442,9 @@ def matches_of_bot(bot: Bot) -> QuerySet[Match]:
 
     Those of sealed rounds, and of rounds after them, are left out.
     """
-    sealed_before = Round.objects.filter(
-        stage=OuterRef("pairing__round__stage"),
-        index__lte=OuterRef("pairing__round__index"),
-        published_at__isnull=True,
-    )
+    sealed_before = _until(
+        OuterRef("pairing__round__stage__index"), OuterRef("pairing__round__index")
+    ).filter(stage__tournament=OuterRef("tournament"), published_at__isnull=True)
     return (
         Match.objects.filter(~Exists(sealed_before), pairing__entrants__entrant__bots__bot=bot)
         .select_related("tournament", "pairing__round")
@@ -525,99 +485,4 @@ def _entrant_row(entrant: Entrant, *, knows_place: bool = True) -> EntrantRow:
         reason=entrant.reason,
         place=entrant.place if knows_place else None,
         addendum=entrant.addendum,
-    )
-
-
-def _rounds(stage: Stage, hidden_from: int | None) -> tuple[RoundRow, ...]:
-    matches = (
-        Match.objects.filter(pairing__round__stage=stage)
-        .select_related("pairing")
-        .in_bulk(field_name="pairing_id")
-    )
-    rounds: QuerySet[Round] = whole_rounds(stage).prefetch_related("pairings__entrants__entrant")
-    if hidden_from is not None:
-        rounds = rounds.filter(index__lte=hidden_from)
-    return tuple(
-        RoundRow(
-            index=published.index,
-            state=published.state,
-            state_label=published.get_state_display(),
-            pairings=tuple(
-                _row(pairing, matches.get(pairing.pk)) for pairing in published.pairings.all()
-            ),
-            is_sealed=published.published_at is None,
-        )
-        if published.index != hidden_from
-        else _hidden_round(published)
-        for published in rounds
-    )
-
-
-def _hidden_round(published: Round) -> RoundRow:
-    """Who meets in a round whose results are sealed: it follows from what is public."""
-    return RoundRow(
-        index=published.index,
-        state=RoundState.OPEN,
-        state_label="sealed",
-        pairings=tuple(_hidden_row(pairing) for pairing in published.pairings.all()),
-        is_sealed=True,
-    )
-
-
-def _hidden_row(pairing: Pairing) -> PairingRow:
-    return PairingRow(
-        key=pairing.key,
-        slot=pairing.slot,
-        is_bye=pairing.is_bye,
-        decided_by="",
-        decided_label="",
-        parts=tuple(
-            PairingPart(
-                entrant=part.entrant_id,
-                name=part.entrant.name,
-                seed=part.entrant.seed,
-                score=None,
-                points=None,
-                place=None,
-                advances=None,
-            )
-            for part in pairing.entrants.all()
-        ),
-        match_state="",
-        match_label="sealed",
-        termination="",
-        termination_label="",
-        rated=False,
-    )
-
-
-def pairing_row(match: Match) -> PairingRow:
-    """A match's pairing; wants `matches_of_bot`'s rows."""
-    return _row(match.pairing, match)
-
-
-def _row(pairing: Pairing, match: Match | None) -> PairingRow:
-    return PairingRow(
-        key=pairing.key,
-        slot=pairing.slot,
-        is_bye=pairing.is_bye,
-        decided_by=pairing.decided_by,
-        decided_label=pairing.get_decided_by_display() if pairing.decided_by else "",
-        parts=tuple(
-            PairingPart(
-                entrant=part.entrant_id,
-                name=part.entrant.name,
-                seed=part.entrant.seed,
-                score=part.score,
-                points=part.points,
-                place=part.place,
-                advances=part.advances,
-            )
-            for part in pairing.entrants.all()
-        ),
-        match_state=match.state if match else "",
-        match_label=match.get_state_display() if match else "",
-        termination=match.termination if match else "",
-        termination_label=match.get_termination_display() if match and match.termination else "",
-        rated=match.rated if match else False,
     )

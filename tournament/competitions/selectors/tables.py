@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from engine.formats.double_elimination import DoubleElimination
 from engine.formats.elimination import THIRD_PLACE_KEY, SingleElimination
 from engine.record import MatchRecord, encode_record, replay
-from engine.standings import StandingRow
 from tournament.competitions.models import DecidedBy, Tournament
-from tournament.competitions.selectors.pages import (
-    EntrantRow,
+from tournament.competitions.selectors.stages import (
     PairingPart,
     PairingRow,
     RoundRow,
-    TournamentPage,
+    StagePage,
 )
 
 
@@ -53,10 +52,13 @@ class BracketRound:
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """A knock-out from its first round to the final, those to come included."""
+    """A bracket from its first round to its last, those to come included where it is known who comes there."""
 
+    title: str
     rounds: tuple[BracketRound, ...]
-    third_place: BracketMatch | None
+    halves: bool = False
+    """Whether each round is half as long as the one before: then lines join them."""
+    third_place: BracketMatch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,54 +97,122 @@ class DrawnDeal:
     text: str
 
 
-def bracket_of(page: TournamentPage) -> Bracket | None:
-    """The bracket of a single elimination; None for other formats and before the first round."""
-    if not is_one_bracket(page) or not page.rounds:
-        return None
-    columns = [_bracket_column(published) for published in page.rounds]
-    while len(columns[-1]) > 1:
-        columns.append(_coming_column(len(columns) + 1, len(columns[-1]) // 2))
-    rounds = tuple(
-        BracketRound(title=round_title(len(column), number), matches=tuple(column))
-        for number, column in enumerate(columns, 1)
+def brackets_of(page: StagePage) -> tuple[Bracket, ...]:
+    """The brackets of a knock-out; none of other formats, of a large stage, and before its first round."""
+    if not page.rounds or page.is_large:
+        return ()
+    if page.format == SingleElimination.name:
+        return (_single_bracket(page),)
+    if page.format == DoubleElimination.name:
+        return _double_brackets(page)
+    return ()
+
+
+def _single_bracket(page: StagePage) -> Bracket:
+    third = [
+        row for each in page.rounds for row in each.pairings if row.stage_key == THIRD_PLACE_KEY
+    ]
+    columns = [
+        [_bracket_match(row) for row in each.pairings if row.stage_key != THIRD_PLACE_KEY]
+        for each in page.rounds
+    ]
+    _add_coming(columns, lambda number, slot: f"winner of R{number}/M{slot}", first_slot=1)
+    return Bracket(
+        title="Bracket",
+        rounds=tuple(
+            BracketRound(title=round_title(len(column), number), matches=tuple(column))
+            for number, column in enumerate(columns, 1)
+        ),
+        halves=True,
+        third_place=_bracket_match(third[0]) if third else None,
     )
-    return Bracket(rounds=rounds, third_place=_third_place(page.rounds))
 
 
-def is_one_bracket(page: TournamentPage) -> bool:
+def _add_coming(
+    columns: list[list[BracketMatch]], feeder: Callable[[int, int], str], *, first_slot: int
+) -> None:
+    """Add the rounds to come, each half as long as the one before."""
+    while len(columns[-1]) > 1:
+        number = len(columns)
+        columns.append(
+            [
+                BracketMatch(
+                    key="",
+                    sides=tuple(
+                        BracketSide(name=feeder(number, 2 * slot + side), is_known=False)
+                        for side in (first_slot, first_slot + 1)
+                    ),
+                )
+                for slot in range(len(columns[-1]) // 2)
+            ]
+        )
+
+
+def _double_brackets(page: StagePage) -> tuple[Bracket, ...]:
+    """The winners' bracket, the losers', and the grand finals: one or two."""
+    by_part: dict[str, dict[int, list[PairingRow]]] = {"W": {}, "L": {}, "GF": {}}
+    for each in page.rounds:
+        for row in each.pairings:
+            part, _, rest = row.stage_key.partition("/")
+            number = int(rest.partition("/")[0].removeprefix("R"))
+            by_part[part].setdefault(number, []).append(row)
+    columns = [[_bracket_match(row) for row in by_part["W"][key]] for key in sorted(by_part["W"])]
+    _add_coming(columns, lambda number, slot: f"winner of W/R{number}/M{slot}", first_slot=0)
+    winners = Bracket(
+        title="Winners’ bracket",
+        rounds=tuple(
+            BracketRound(
+                title="Winners’ final" if len(column) == 1 else f"Round {number}",
+                matches=tuple(column),
+            )
+            for number, column in enumerate(columns, 1)
+        ),
+        halves=True,
+    )
+    losers = Bracket(
+        title="Losers’ bracket",
+        rounds=tuple(
+            BracketRound(
+                title=f"Round {number}",
+                matches=tuple(_bracket_match(row) for row in by_part["L"][number]),
+            )
+            for number in sorted(by_part["L"])
+        ),
+    )
+    return (winners, *((losers,) if losers.rounds else ()), _grand_final(by_part["GF"]))
+
+
+def _grand_final(rows: Mapping[int, Sequence[PairingRow]]) -> Bracket:
+    titles = {1: "Grand final", 2: "Second grand final"}
+    rounds = tuple(
+        BracketRound(
+            title=titles.get(number, f"Grand final {number}"),
+            matches=tuple(_bracket_match(row) for row in rows[number]),
+        )
+        for number in sorted(rows)
+    )
+    coming = BracketMatch(
+        key="",
+        sides=(
+            BracketSide(name="winner of the winners’ bracket", is_known=False),
+            BracketSide(name="winner of the losers’ bracket", is_known=False),
+        ),
+    )
+    return Bracket(
+        title="Grand final",
+        rounds=rounds or (BracketRound(title="Grand final", matches=(coming,)),),
+    )
+
+
+def is_one_bracket(page: StagePage) -> bool:
     """Whether the stage is one bracket, whose rounds halve from the first to the final."""
-    return page.stage.format == SingleElimination.name
+    return page.format == SingleElimination.name
 
 
 def round_title(matches: int, number: int) -> str:
     """What people call a round of a bracket with so many matches: ``Semi-finals``."""
     names = {1: "Final", 2: "Semi-finals", 4: "Quarter-finals"}
     return names.get(matches, f"Round {number}")
-
-
-def _bracket_column(published: RoundRow) -> list[BracketMatch]:
-    return [_bracket_match(row) for row in published.pairings if row.key != THIRD_PLACE_KEY]
-
-
-def _coming_column(number: int, matches: int) -> list[BracketMatch]:
-    return [
-        BracketMatch(
-            key=f"SE/R{number}/M{slot}",
-            sides=tuple(
-                BracketSide(name=f"winner of R{number - 1}/M{feeder}", is_known=False)
-                for feeder in (2 * slot - 1, 2 * slot)
-            ),
-        )
-        for slot in range(1, matches + 1)
-    ]
-
-
-def _third_place(rounds: Sequence[RoundRow]) -> BracketMatch | None:
-    for published in rounds:
-        for row in published.pairings:
-            if row.key == THIRD_PLACE_KEY:
-                return _bracket_match(row)
-    return None
 
 
 def _bracket_match(row: PairingRow) -> BracketMatch:
@@ -188,13 +258,19 @@ def pairing_outcome(row: PairingRow) -> str:
     return f"decided by {row.termination_label if row.decided_by == DecidedBy.FAULT else row.decided_label}"
 
 
-def cross_table_of(page: TournamentPage) -> tuple[CrossRow, ...]:
-    """Everyone against everyone, in the order of the standings; empty for a knock-out and before the start."""
-    if page.knocks_out or not page.rounds:
+def cross_table_of(
+    page: StagePage, names: Mapping[int, str], group: str = ""
+) -> tuple[CrossRow, ...]:
+    """Everyone (of a group) against everyone, in the order of the table; empty where it would tell nothing.
+
+    That is in a knock-out, on a ladder, among more than `CROSS_TABLE_MAX`, and before the start.
+    """
+    rows = [row for row in page.standings if row.group == group]
+    is_drawn = not (page.knocks_out or page.is_continuous or page.is_large)
+    if not is_drawn or not page.rounds or not 1 < len(rows) <= CROSS_TABLE_MAX:
         return ()
     results = _results_between(page.rounds)
-    names = {entrant.pk: entrant.name for entrant in page.entrants}
-    order = [row.entrant for row in page.standings]
+    order = [row.entrant for row in rows]
     return tuple(
         CrossRow(
             number=number,
@@ -206,8 +282,12 @@ def cross_table_of(page: TournamentPage) -> tuple[CrossRow, ...]:
                 for other in order
             ),
         )
-        for number, row in enumerate(page.standings, 1)
+        for number, row in enumerate(rows, 1)
     )
+
+
+CROSS_TABLE_MAX = 40
+"""A cross table of more entrants fits no screen; the standings and the rounds tell the same."""
 
 
 def _results_between(rounds: Sequence[RoundRow]) -> dict[tuple[int, int], list[CrossResult]]:
@@ -225,14 +305,6 @@ def _results_between(rounds: Sequence[RoundRow]) -> dict[tuple[int, int], list[C
                             )
                         )
     return results
-
-
-def standings_named(
-    standings: Sequence[StandingRow], entrants: Sequence[EntrantRow]
-) -> tuple[tuple[str, StandingRow], ...]:
-    """The standings, each line with its entrant's name."""
-    names = {entrant.pk: entrant.name for entrant in entrants}
-    return tuple((names[row.entrant], row) for row in standings)
 
 
 def drawn_deals(record: MatchRecord) -> Iterator[DrawnDeal]:
