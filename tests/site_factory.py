@@ -12,6 +12,7 @@ from django.core.management.color import no_style
 from django.db import connection
 from django.db.models import Model
 
+from tests.scrimmage_factories import make_scrimmage, version_of
 from tests.tournament_factories import (
     make_bot,
     make_player,
@@ -25,6 +26,8 @@ from tournament.competitions.models import Tournament
 from tournament.leaderboards import services as leaderboards
 from tournament.leaderboards.services import RatedResult, RatedTeam
 from tournament.players.models import VERSION_TRANSITIONS, Bot, BotVersion, Player, VersionState
+from tournament.scrimmages import services as scrimmages
+from tournament.scrimmages.models import Scrimmage
 from tournament.store.leases import FREE_FIELDS
 from tournament.store.services import put_blob
 
@@ -51,6 +54,8 @@ class Site:
     """Running, a round robin of which one match is played."""
     open: Tournament
     """Open, alpha has entered."""
+    scrimmage: Scrimmage
+    """ann's, alpha against aces, of which one batch of two is played."""
 
 
 def make_staff(name: str) -> Player:
@@ -112,7 +117,14 @@ def fill_site() -> Site:
     table.refresh_from_db()
     waiting = make_tournament([bots[0]], name="Open One", organiser=olga)
     rate(("alpha", "beta"), ("alpha", "bricks"), ("aces", "beta"))
-    return Site(ann, bob, olga, root, bots, rejected, cup, table, waiting)
+    scrimmage = make_scrimmage(
+        first=BotVersion.objects.select_related("bot__owner").get(bot=bots[0], version="1.0"),
+        other=version_of(bots[1]),
+        most_sets=40,
+    )
+    scrimmages.play_batch(scrimmage_id=scrimmage.pk, trusted=True)
+    scrimmage.refresh_from_db()
+    return Site(ann, bob, olga, root, bots, rejected, cup, table, waiting, scrimmage)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,11 @@ ARENA_ADMIN              ``plain``: Django's own admin instead of Unfold's
 ARENA_WORKER_SLOTS       how many matches the workers of the site can play at once; bounds what is in flight
 ARENA_MAX_UNCHECKED      how many versions of one player may wait for their check; by default 20
 ARENA_UPLOADS_A_DAY      how many versions a player may upload within 24 hours; by default 100
+ARENA_SCRIMMAGES_A_DAY   how many scrimmages a player may ask for within 24 hours; by default 10, 0 for none
+ARENA_SCRIMMAGES_OPEN    how many of one player may be under way at once; by default 2
+ARENA_SCRIMMAGE_SLOTS    how many of the site are played at once; by default half of the worker slots
+ARENA_SCRIMMAGE_SETS     the most mirrored sets of one; by default 2000
+ARENA_SCRIMMAGE_DAYS     after how many days their records and logs go; by default 14
 ARENA_TRUST_BOTS         1: play bots without a sandbox; such matches are never rated
 ARENA_STOP_SECONDS       what a worker that is told to stop may still finish; by default 30
 ARENA_LEASE_SECONDS      how long a claim holds without a sign of life; by default 30
@@ -43,10 +48,10 @@ def _flag(name: str) -> bool:
     return value == "1"
 
 
-def _positive(name: str, default: int) -> int:
+def _number(name: str, default: int, *, least: int = 1) -> int:
     value = os.environ.get(name) or str(default)
-    if not value.isdecimal() or int(value) < 1:
-        raise ImproperlyConfigured(f"{name} is {value!r}; set it to a number from 1")
+    if not value.isdecimal() or int(value) < least:
+        raise ImproperlyConfigured(f"{name} is {value!r}; set it to a number from {least}")
     return int(value)
 
 
@@ -129,6 +134,7 @@ INSTALLED_APPS = [
     "tournament.leaderboards",
     "tournament.competitions",
     "tournament.workers",
+    "tournament.scrimmages",
     "tournament.web",
     "tournament.operations",
     "django.contrib.admin",
@@ -257,14 +263,19 @@ if HTTPS:
 
 # --- what it plays ----------------------------------------------------------------------------
 
-ARENA_WORKER_SLOTS = _positive("ARENA_WORKER_SLOTS", 2)
-ARENA_MAX_UNCHECKED = _positive("ARENA_MAX_UNCHECKED", 20)
-ARENA_UPLOADS_A_DAY = _positive("ARENA_UPLOADS_A_DAY", 100)
+ARENA_WORKER_SLOTS = _number("ARENA_WORKER_SLOTS", 2)
+ARENA_MAX_UNCHECKED = _number("ARENA_MAX_UNCHECKED", 20)
+ARENA_UPLOADS_A_DAY = _number("ARENA_UPLOADS_A_DAY", 100)
+ARENA_SCRIMMAGES_A_DAY = _number("ARENA_SCRIMMAGES_A_DAY", 10, least=0)
+ARENA_SCRIMMAGES_OPEN = _number("ARENA_SCRIMMAGES_OPEN", 2)
+ARENA_SCRIMMAGE_SLOTS = _number("ARENA_SCRIMMAGE_SLOTS", max(1, ARENA_WORKER_SLOTS // 2))
+ARENA_SCRIMMAGE_SETS = _number("ARENA_SCRIMMAGE_SETS", 2000, least=20)
+ARENA_SCRIMMAGE_DAYS = _number("ARENA_SCRIMMAGE_DAYS", 14)
 ARENA_TRUST_BOTS = _flag("ARENA_TRUST_BOTS")
-ARENA_LEASE_SECONDS = _positive("ARENA_LEASE_SECONDS", 30)
+ARENA_LEASE_SECONDS = _number("ARENA_LEASE_SECONDS", 30)
 """How long a claim holds without a sign of life; a play prolongs it while it goes on."""
 
-ARENA_STOP_SECONDS = _positive("ARENA_STOP_SECONDS", 30)
+ARENA_STOP_SECONDS = _number("ARENA_STOP_SECONDS", 30)
 """What a worker that was told to stop may still finish; later it gives its work back."""
 
 CELERY_BROKER_URL = os.environ.get("ARENA_BROKER_URL") or "redis://localhost:6379/0"
@@ -293,6 +304,7 @@ CELERY_TASK_ROUTES = {
     "tournament.sweep": {"queue": "control"},
     "tournament.validate": {"queue": "validation"},
     "tournament.play_matches": {"queue": "matches"},
+    "tournament.play_batch": {"queue": "matches"},
 }
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]

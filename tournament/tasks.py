@@ -17,6 +17,9 @@ from tournament.celery import stop_seconds
 from tournament.competitions import services as competitions
 from tournament.competitions.services import Play
 from tournament.players import services as players
+from tournament.scrimmages import selectors as scrimmage_rows
+from tournament.scrimmages import services as scrimmages
+from tournament.scrimmages.services import BatchPlay
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +30,7 @@ def dispatch(*, rung: bool = False) -> None:
     due = competitions.dispatch(rung=rung)
     messages: list[tuple[Any, int | list[int]]] = [(validate, version) for version in due.versions]
     messages += [(play_matches, list(block)) for block in due.blocks]
+    messages += [(play_batch, scrimmage) for scrimmage in scrimmages.scrimmages_to_play()]
     for task, about in messages:
         if not publish(task, about):
             break  # the broker is away: each further try would wait as long, and dispatch mends it
@@ -52,10 +56,22 @@ def play_matches(match_ids: Sequence[int]) -> None:
         publish(dispatch, rung=True)
 
 
+@shared_task(name="tournament.play_batch")  # type: ignore[untyped-decorator]
+def play_batch(scrimmage_id: int) -> None:
+    """Play the next batch of one scrimmage; the next is chosen at once, since a tick of beat may be longer than it."""
+    if stop_seconds():
+        return
+    came = scrimmages.play_batch(scrimmage_id=scrimmage_id, stop_seconds=stop_seconds)
+    if came is BatchPlay.RECORDED:
+        for scrimmage in scrimmages.queue_scrimmages():
+            publish(play_batch, scrimmage)
+
+
 @shared_task(name="tournament.sweep")  # type: ignore[untyped-decorator]
 def sweep() -> None:
-    """Delete what a crash left behind; beat sends it once a day."""
-    competitions.sweep_blobs()
+    """Delete what a crash left behind, and what is old enough; beat sends it once a day."""
+    scrimmages.expire_records()
+    competitions.sweep_blobs(also_keep=scrimmage_rows.blobs_in_use())
 
 
 def publish(task: Task[..., Any], *args: Any, **kwargs: Any) -> bool:

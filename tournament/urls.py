@@ -14,6 +14,7 @@ urlpatterns = [
     path("", include("tournament.leaderboards.urls")),
     path("", include("tournament.competitions.urls")),
     path("", include("tournament.workers.urls")),
+    path("", include("tournament.scrimmages.urls")),
     path("api/", api.urls),
     path("admin/", admin.site.urls),
 ]

@@ -27,7 +27,14 @@ PUBLIC = [
     "/account/log-in/",
     "/api/docs",
 ]
-OWN = ["/account/", "/account/bots/", "/account/tokens/", "/account/upload/"]
+OWN = [
+    "/account/",
+    "/account/bots/",
+    "/account/tokens/",
+    "/account/upload/",
+    "/scrimmages/",
+    "/scrimmages/new/",
+]
 ADMIN = [
     "/admin/",
     "/admin/leaderboards/rating/",
@@ -54,7 +61,9 @@ def test_no_page_is_wider_than_the_screen_or_breaks_its_policy(
         watched.goto(live_server.url + path)
         too_wide[path] = overflow(watched)
     log_in("ann")
-    for path in [*OWN, f"/account/versions/{site.rejected.pk}/"]:
+    scrimmage = f"/scrimmages/{site.scrimmage.pk}/"
+    shown = [f"/account/versions/{site.rejected.pk}/", scrimmage, f"{scrimmage}batches/1/"]
+    for path in [*OWN, *shown]:
         watched.goto(live_server.url + path)
         too_wide[path] = overflow(watched)
     assert {path: pixels for path, pixels in too_wide.items() if pixels > 0} == {}

@@ -99,6 +99,8 @@ class Bot(models.Model):
     name = models.CharField(max_length=32, validators=[RegexValidator(r"^[a-z][a-z0-9_-]{1,31}$")])
     paused_reason = models.CharField(max_length=200, blank=True)
     """Not empty: it enters nothing and its waiting entries are not played until it is lifted."""
+    allows_scrimmages = models.BooleanField(default=True, db_default=True)
+    """Whether others may ask for scrimmages against it; its owner says so, and may always."""
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -13,6 +13,7 @@ from tournament.competitions.api import router as competitions
 from tournament.leaderboards.api import router as leaderboards
 from tournament.players.api import ApiError, error_body
 from tournament.players.api import router as players
+from tournament.scrimmages.api import router as scrimmages
 from tournament.workers.api import router as workers
 
 api = NinjaAPI(
@@ -29,6 +30,7 @@ api.add_router("", players)
 api.add_router("", leaderboards)
 api.add_router("", competitions)
 api.add_router("", workers)
+api.add_router("", scrimmages)
 
 
 @api.exception_handler(ApiError)

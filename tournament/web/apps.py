@@ -35,6 +35,7 @@ ORGANISERS_MAY: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "leaderboards": {"view": ("rating", "ratingpool", "ratingevent")},
     "workers": {"view": ("workerreport",)},
+    "scrimmages": {"view": ("scrimmage", "batch"), "change": ("scrimmage",)},
 }
 """By app and verb the models. "change" lets them do the operations; nobody can write the rows."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 
 from tournament.competitions.models import Match, SupersededMatch
@@ -13,9 +14,12 @@ KEPT_FOR = timedelta(days=1)
 """An unnamed blob may still get its row; after a day it does not."""
 
 
-def sweep_blobs() -> int:
-    """Delete old blobs that neither a version nor a match names, superseded ones included; how many those were."""
-    keep: set[str] = set()
+def sweep_blobs(*, also_keep: Collection[str] = ()) -> int:
+    """Delete old blobs that neither a version nor a match names, superseded ones included; how many those were.
+
+    `also_keep` has the hashes that rows name which stand above this app.
+    """
+    keep: set[str] = set(also_keep)
     for rows, field in (
         (BotVersion.objects, "wheel_sha256"),
         (BotVersion.objects, "log_sha256"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tournament.players.services.accounts import ensure_house, sign_up
 from tournament.players.services.bots import (
+    allow_scrimmages,
     lift_bot,
     pause_bot,
     quarantine_version,
@@ -24,6 +25,7 @@ from tournament.players.services.validation import (
 __all__ = [
     "Crash",
     "DueVersions",
+    "allow_scrimmages",
     "authenticate_token",
     "count_match",
     "create_token",

@@ -149,6 +149,13 @@ def lift_bot(*, bot: Bot) -> Bot:
     return bot
 
 
+def allow_scrimmages(*, bot: Bot, allowed: bool) -> Bot:
+    """Say whether others may ask for scrimmages against a bot; open ones of theirs end if they may not."""
+    bot.allows_scrimmages = allowed
+    bot.save(update_fields=["allows_scrimmages"])
+    return bot
+
+
 def _require(reason: str) -> None:
     if not reason.strip():
         raise SubmissionError("give a reason: its owner will read it")

@@ -85,7 +85,7 @@ def test_leaderboard_is_filtered_and_searched(olga, site, query, shown, hidden):
 def test_every_model_of_ours_has_its_pages(root, site):
     token, _ = players.create_token(player=site.ann)
     for model, model_admin in admin.site._registry.items():
-        if model._meta.app_label not in {"players", "leaderboards", "competitions"}:
+        if model._meta.app_label not in {"players", "leaderboards", "competitions", "scrimmages"}:
             continue
         base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
         text_of(root, base)

@@ -37,7 +37,7 @@ def test_only_the_admin_and_the_api_page_have_a_looser_policy(path, words, allow
 
 
 def test_no_page_has_an_inline_script_or_style(client, ann, site):
-    for path in ("/", "/tournaments/cup/", "/leaderboards/eighty/mono/", "/guide/"):
+    for path in ("/", "/tournaments/cup/", "/leaderboards/eighty/mono/", "/guide/", "/scrimmages/"):
         for visitor in (client, ann):
             page = visitor.get(path).content.decode()
             assert "<script>" not in page

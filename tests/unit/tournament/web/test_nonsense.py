@@ -34,6 +34,7 @@ def places(site) -> dict[str, object]:
         "bot": site.bots[0].pk,
         "cup": site.cup.pk,
         "table": site.table.pk,
+        "scrimmage": site.scrimmage.pk,
     }
 
 
@@ -102,6 +103,8 @@ def test_no_field_of_any_form_breaks_it(program, site, value):
         "/tournaments/open-one/enter/": ("bot", "partner"),
         "/tournaments/open-one/leave/": ("entrant",),
         "/account/": ("form",),
+        "/scrimmages/new/": ("first", "other", "game", "difference", "most_sets", "time_control"),
+        "/scrimmages/allow/alpha/": ("allowed",),
         "/account/tokens/": ("name", "scope", "days"),
         f"/admin/competitions/match/operate/forfeit/?ids={match.pk}": ("offenders",),
         "/admin/players/botversion/": ("_selected_action", "action"),
@@ -148,6 +151,19 @@ def test_no_body_breaks_the_api(program, site, name, value):
     body = {"bot": "aces", name: value}
     answer = program.post("/api/tournaments/open-one/entries", body, "application/json")
     assert answer.status_code in {201, 404, 422}
+    wish = {"bot": "aces", "against": "beta", "game": "eighty"}
+    names = (
+        *wish,
+        "version",
+        "against_version",
+        "difference",
+        "most_sets",
+        "time_control",
+        "ruleset",
+    )
+    for each in names:
+        answer = program.post("/api/scrimmages", {**wish, each: value}, "application/json")
+        assert answer.status_code in {201, 422, 429}, (each, answer.content)
 
 
 @pytest.mark.parametrize("path", ["/bots/?q=a%00b", "/tournaments/cup%00/", "/api/bots?q=%00"])

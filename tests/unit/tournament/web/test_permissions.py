@@ -14,6 +14,7 @@ LOGIN = "login"
 EVERYBODY = (200,) * 5
 PLAYERS = (LOGIN, 200, 200, 200, 200)
 OWNER = (LOGIN, 200, 404, 404, 404)
+SHARED = (LOGIN, 200, 404, 200, 200)
 STAFF = (LOGIN, LOGIN, LOGIN, 200, 200)
 ROOT = (LOGIN, LOGIN, LOGIN, 403, 200)
 AUDITOR = ROOT
@@ -48,7 +49,15 @@ PAGES = {
     "/account/versions/{rejected}/": OWNER,
     "/account/versions/{rejected}/log/": OWNER,
     "/account/versions/{rejected}/wheel/": OWNER,
+    # scrimmages: for who asked, and staff
+    "/scrimmages/": PLAYERS,
+    "/scrimmages/new/": PLAYERS,
+    "/scrimmages/{scrimmage}/": SHARED,
+    "/scrimmages/{scrimmage}/batches/1/": SHARED,
+    "/scrimmages/{scrimmage}/batches/1/record.json": SHARED,
     # what is only posted
+    "/scrimmages/{scrimmage}/cancel/": (LOGIN, 405, 405, 405, 405),
+    "/scrimmages/allow/alpha/": (LOGIN, 405, 405, 405, 405),
     "/account/log-out/": (405,) * 5,
     "/account/tokens/abc/revoke/": (LOGIN, 405, 405, 405, 405),
     "/account/versions/{rejected}/withdraw/": (LOGIN, 405, 405, 405, 405),
@@ -78,6 +87,8 @@ PAGES = {
     "/api/tournaments/cup/entries/alpha": (405,) * 5,
     "/api/matches/cup/SE/R1/M1": EVERYBODY,
     "/api/matches/cup/SE/R1/M1/record": EVERYBODY,
+    "/api/scrimmages": (401,) * 5,
+    "/api/scrimmages/{scrimmage}": (401,) * 5,
     # the admin
     "/admin/": STAFF,
     "/admin/auth/group/": ROOT,
@@ -100,6 +111,9 @@ PAGES = {
     "/admin/competitions/entrant/": STAFF,
     "/admin/competitions/match/": STAFF,
     "/admin/workers/workerreport/": STAFF,
+    "/admin/scrimmages/scrimmage/": STAFF,
+    "/admin/scrimmages/scrimmage/{scrimmage}/change/": STAFF,
+    "/admin/scrimmages/scrimmage/operate/cancel/?ids={scrimmage}": STAFF,
     "/admin/competitions/pairing/": STAFF,
     "/admin/competitions/round/": STAFF,
     "/admin/competitions/ruling/": STAFF,
@@ -131,6 +145,7 @@ def test_each_address_is_open_to_just_those_it_is_for(site, column, role):
         "bot": site.bots[0].pk,
         "cup": site.cup.pk,
         "table": site.table.pk,
+        "scrimmage": site.scrimmage.pk,
     }
     found = {page: outcome_of(client, page.format(**places)) for page in PAGES}
     assert found == {page: outcomes[column] for page, outcomes in PAGES.items()}
@@ -152,7 +167,7 @@ def test_no_address_is_missing_in_the_table():
     resolver = get_resolver()
     for page in PAGES:
         path = page.split("?")[0]
-        for name in ("rejected", "bot", "cup", "table"):
+        for name in ("rejected", "bot", "cup", "table", "scrimmage"):
             path = path.replace(f"{{{name}}}", "1")
         tabled.add(resolver.resolve(path).route)
     missing = {path for path, _ in own_addresses(resolver)} - tabled - UNTABLED
