@@ -51,6 +51,8 @@ usage: python3 manage.py COMMAND …
   test      run the tests (further arguments go to pytest)
   doctor    say what this machine can do, and what is missing
   ratings   verify the stored ratings against their logs, or rebuild them
+  export-tournament
+            write a finished tournament as one document that anyone can verify
   help      list the commands of Django
 
 Each of them has --help. Bots are written and tried with .venv/bin/arena, which any of them installs.
@@ -72,7 +74,9 @@ def main(arguments: list[str]) -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tournament.settings")
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line([sys.argv[0], *arguments])
+    if not command.startswith("-"):
+        command = command.replace("-", "_")  # as Django names its commands, after their modules
+    execute_from_command_line([sys.argv[0], command, *rest])
     return 0
 
 
