@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import groupby
@@ -21,7 +21,7 @@ from engine.games import GAMES
 from engine.record import encode_record
 from engine.referee import SeatLog
 from tournament.competitions.selectors.tables import drawn_deals, fault_words
-from tournament.players.models import Bot, Player
+from tournament.players.models import Bot, BotVersion, Player
 from tournament.players.services import allow_scrimmages
 from tournament.players.views import player_of
 from tournament.scrimmages import selectors
@@ -117,12 +117,12 @@ def new(request: HttpRequest) -> HttpResponse:
     """Ask for a scrimmage, or say everything that is wrong with what was asked for."""
     player = player_of(request)
     sent = request.POST if request.method == "POST" else None
+    own = list(selectors.own_versions(player))
     asked = {name: request.GET[name] for name in ("first", "other", "game") if name in request.GET}
-    form = ScrimmageForm(sent, player=player, initial=asked)
+    form = ScrimmageForm(sent, player=player, initial={"first": _own_of(own, asked), **asked})
     if form.is_valid() and (row := form.save()) is not None:
         messages.success(request, "It is in the queue; this page shows how it goes.")
         return redirect("scrimmages:scrimmage", row.pk)
-    own = list(selectors.own_versions(player))
     context = {
         "section": "account",
         "form": form,
@@ -132,6 +132,12 @@ def new(request: HttpRequest) -> HttpResponse:
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     return render(request, "scrimmages/new.html", context, status=status)
+
+
+def _own_of(own: Sequence[BotVersion], asked: Mapping[str, str]) -> int | None:
+    """The newest version of the player's own bot that is to be compared with itself, if it is one."""
+    of_bot = (version.pk for version in own if version.bot.name == asked.get("other"))
+    return next(of_bot, None)
 
 
 def _find(request: HttpRequest, pk: int) -> Scrimmage:
