@@ -53,14 +53,13 @@ ALLOWED = (
     # Memory: RLIMIT_AS is the limit. What tells or changes which pages of a file lie in the cache that all
     # processes share is not here (mincore, fadvise64, readahead, preadv2; `mmap` and `madvise` are limited below).
     "brk", "munmap", "mremap", "mprotect", "msync",
-    # Time and rest.
-    "clock_gettime", "clock_getres", "gettimeofday", "time", "times", "nanosleep", "clock_nanosleep",
-    "getrusage", "sched_yield", "sched_getaffinity", "getcpu", "restart_syscall",
+    # Time and rest (clocks are limited below).
+    "gettimeofday", "time", "times", "nanosleep", "getrusage", "sched_yield", "getcpu", "restart_syscall",
     # Itself.
     "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getresuid", "getresgid",
-    "getgroups", "getpgrp", "getpgid", "getsid", "uname", "getrandom", "getrlimit", "umask",
+    "getgroups", "getpgrp", "uname", "getrandom", "getrlimit", "umask",
     "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "sigaltstack",
-    "futex", "set_robust_list", "get_robust_list", "rseq", "exit", "exit_group",
+    "set_robust_list", "rseq", "exit", "exit_group",
     # glibc's qsort returns garbage where this fails.
     "sysinfo",
 )  # fmt: skip
@@ -83,6 +82,15 @@ _MADV_DONTNEED, _MADV_FREE, _MADV_HUGEPAGE, _MADV_NOHUGEPAGE = 4, 8, 14, 15
 MADVISE_ADVICE = (_MADV_DONTNEED, _MADV_FREE, _MADV_HUGEPAGE, _MADV_NOHUGEPAGE)
 """What allocators say of their own memory; none of it touches a file's cached pages, as PAGEOUT and COLD do."""
 _TCGETS, _FIOCLEX, _FIONCLEX, _TIOCGWINSZ = 0x5401, 0x5451, 0x5450, 0x5413
+CLOCK_CALLS = ("clock_gettime", "clock_getres", "clock_nanosleep")
+_OF_CLOCKS = 0xFFFFFFF8
+"""Clocks 0 to 7 are the machine's and one's own; the CPU clock of another process has a number below zero."""
+SELF_CALLS = ("getpgid", "getsid", "sched_getaffinity")
+"""Asked of any other process, they would tell whether it exists."""
+_INT = 0xFFFFFFFF
+"""Of an argument that is an ``int`` the kernel looks at the lower half, and a caller may leave anything in the upper."""
+_FUTEX_PRIVATE = 128
+"""Without it, one waits for whoever has the same file mapped, in whatever process."""
 IOCTL_REQUESTS = (_TCGETS, _FIOCLEX, _FIONCLEX, _TIOCGWINSZ)
 
 
@@ -120,6 +128,14 @@ def compile_filter() -> bytes:
             rules.allow(name, args=[read_only])
     rules.allow(
         "mmap", args=[seccompy.ArgCmp(3, seccompy.CmpOp.MASKED_EQ, _MAP_PRIVATE, mask=_MAP_TYPE)]
+    )
+    for name in CLOCK_CALLS:
+        rules.allow(name, args=[seccompy.ArgCmp(0, seccompy.CmpOp.MASKED_EQ, 0, mask=_OF_CLOCKS)])
+    for name in SELF_CALLS:
+        rules.allow(name, args=[seccompy.ArgCmp(0, seccompy.CmpOp.MASKED_EQ, 0, mask=_INT)])
+    rules.allow(
+        "futex",
+        args=[seccompy.ArgCmp(1, seccompy.CmpOp.MASKED_EQ, _FUTEX_PRIVATE, mask=_FUTEX_PRIVATE)],
     )
     for command in FCNTL_COMMANDS:
         rules.allow("fcntl", args={1: command})

@@ -146,6 +146,16 @@ PROCESSES = [
     Attempt("processes", "timer of POSIX", 'call("timer_create", 0, 0, bytearray(8))'),
     Attempt("processes", "timer in a file", 'call("timerfd_create", 1, 0)'),
     Attempt("processes", "signals in a file", 'call("signalfd4", -1, bytes(8), 8, 0)'),
+    Attempt("processes", "its parent's CPU time", "time.clock_gettime((~PARENT << 3) | 2)"),
+    Attempt("processes", "its parent's CPU clock's grain", "time.clock_getres((~PARENT << 3) | 2)"),
+    Attempt("processes", "sleep by its parent's CPU time", 'call("clock_nanosleep", (~PARENT << 3) | 2, 0, struct.pack("QQ", 0, 1), 0)'),
+    Attempt("processes", "a neighbour's CPU time", "for pid in range(1, 200): time.clock_gettime((~pid << 3) | 2)"),
+    Attempt("processes", "its parent's session", "os.getsid(PARENT)"),
+    Attempt("processes", "its parent's group", "os.getpgid(PARENT)"),
+    Attempt("processes", "its parent's cores", "os.sched_getaffinity(PARENT)"),
+    Attempt("processes", "its parent's scheduler", "os.sched_getscheduler(PARENT)"),
+    Attempt("processes", "its parent's locks", 'call("get_robust_list", PARENT, bytearray(8), bytearray(8))'),
+    Attempt("processes", "wake who waits at a file of all", 'page = mmap.mmap(os.open(os.__file__, 0), 4096, flags=mmap.MAP_PRIVATE, prot=3)\nplace = (ctypes.c_char * 4).from_buffer(page)\ncall("futex", ctypes.byref(place), 1, 1, 0, 0, 0)'),
     Attempt("processes", "wait for a signal", "signal.sigtimedwait([signal.SIGCONT], 0)"),
 ]  # fmt: skip
 

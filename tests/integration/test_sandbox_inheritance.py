@@ -137,6 +137,30 @@ def test_environment_is_the_same_for_all_and_has_nothing_of_the_worker_s(
     assert "PYTHONHASHSEED" in names
 
 
+OWN = """
+    import time
+    clocks = [getattr(time, name) for name in dir(time) if name.startswith("CLOCK_")]
+    for clock in clocks:
+        if 0 <= clock < 8:
+            time.clock_gettime(clock), time.clock_gettime_ns(clock), time.clock_getres(clock)
+    for name in ("time", "monotonic", "perf_counter", "process_time", "thread_time"):
+        getattr(time, name)(), getattr(time, name + "_ns")(), time.get_clock_info(name)
+    time.sleep(0), time.sleep(0.001), time.localtime(), time.strftime("%c"), os.times(), time.tzname
+    import threading, resource, subprocess, uuid, datetime, timeit, decimal, statistics
+    lock = threading.Lock()
+    lock.acquire(), lock.acquire(timeout=0.001), lock.release(), threading.Event().wait(0.001)
+    timeit.timeit(int, number=1), datetime.datetime.now(), uuid.uuid4(), random.seed(), random.random()
+    print(os.getsid(0) >= 0, os.getpgid(0) >= 0, len(os.sched_getaffinity(0)), os.cpu_count() > 0, resource.getrusage(0) != 0)
+"""
+"""All of Python's clocks, locks and questions about oneself."""
+
+
+@pytest.mark.parametrize("level", list(LAUNCHERS))
+def test_clocks_locks_and_what_is_one_s_own_can_be_asked(tmp_path, level):
+    words = finds(tmp_path, OWN.strip(), level).split()
+    assert [*words[:2], *words[3:]] == ["True"] * 4
+
+
 OPEN = """
     for fd in range(1024):
         try:

@@ -73,7 +73,10 @@ def compile_for(machine: str) -> bytes:
 
 
 PROGRAMS = {machine: compile_for(machine) for machine in ARCHITECTURES}
-LIMITED = {"open", "openat", "fcntl", "mmap", "madvise", "ioctl", "prlimit64"}
+LIMITED = {
+    "open", "openat", "fcntl", "mmap", "madvise", "ioctl", "prlimit64", "futex",
+    *policy.CLOCK_CALLS, *policy.SELF_CALLS,
+}  # fmt: skip
 
 
 @pytest.fixture(params=ARCHITECTURES)
@@ -151,7 +154,8 @@ HARMFUL = (
     "init_module", "kexec_load", "reboot", "swapon", "modify_ldt", "iopl", "mlock", "mlockall", "mincore", "fadvise64",
     "readahead", "preadv2", "cachestat", "process_madvise", "membarrier", "statfs", "fstatfs", "landlock_create_ruleset",
     "name_to_handle_at", "open_by_handle_at", "lookup_dcookie", "syslog", "acct", "quotactl", "vmsplice", "splice", "tee",
-    "sendfile", "copy_file_range", "set_mempolicy", "move_pages", "kcmp", "pkey_alloc", "futex_wait", "mseal",
+    "sendfile", "copy_file_range", "set_mempolicy", "move_pages", "kcmp", "pkey_alloc", "futex_wait", "mseal", "get_robust_list", "sched_getparam",
+    "sched_getscheduler", "getpriority", "ioprio_get", "sched_rr_get_interval",
 )  # fmt: skip
 """By no reading of the policy's lists, but of the manual: nothing that reaches beyond the process."""
 
@@ -219,6 +223,42 @@ def test_memory_can_be_mapped_for_oneself_alone(judge):
     for flags, expected in types.items():
         for beyond in (0, 0x4000, 0xFFFFFFFF << 32):
             assert judge("mmap", ANY, ANY, ANY, flags | beyond, ANY, ANY) == expected, hex(flags)
+
+
+def cpu_clock(pid: int, kind: int) -> int:
+    """The number of a process's or thread's CPU clock (man 3 clock_getcpuclockid, include/linux/posix-timers.h)."""
+    return (~pid << 3 | kind) & 0xFFFFFFFF
+
+
+UPPER_HALVES = (0, 1 << 32, 0xFFFFFFFF << 32)
+"""The kernel looks at the lower half of an int alone."""
+
+
+@pytest.mark.parametrize("name", ["clock_gettime", "clock_getres", "clock_nanosleep"])
+def test_clocks_are_the_machine_s_and_one_s_own(judge, name):
+    """0 to 7: real, monotonic, the process's and the thread's CPU time, raw, coarse (twice), since boot (time.h)."""
+    others = {cpu_clock(pid, kind) for pid in (0, 1, 2, 7, 4711, 1 << 22) for kind in range(8)}
+    for upper in UPPER_HALVES:
+        for clock in range(8):
+            assert judge(name, upper | clock, ANY, ANY, ANY) == ALLOW
+        for clock in {*others, *range(8, 40), 1 << 31, 0x7FFFFFF8}:
+            assert judge(name, upper | clock, ANY, ANY, ANY) == EPERM, hex(clock)
+
+
+@pytest.mark.parametrize("name", ["getpgid", "getsid", "sched_getaffinity"])
+def test_process_can_ask_such_a_thing_of_itself_alone(judge, name):
+    for upper in UPPER_HALVES:
+        assert judge(name, upper, ANY, ANY) == ALLOW
+        for pid in (1, 2, 4711, 1 << 22, 0xFFFFFFFF):
+            assert judge(name, upper | pid, ANY, ANY) == EPERM, pid
+
+
+def test_process_waits_for_nobody_else(judge):
+    """Operations 0 to 13, with FUTEX_CLOCK_REALTIME (256) or not (linux/futex.h)."""
+    for operation in range(14):
+        for flags in (0, 256, 512, 0xFFFFFFFF << 32):
+            assert judge("futex", ANY, operation | flags, ANY) == EPERM
+            assert judge("futex", ANY, operation | 128 | flags, ANY) == ALLOW
 
 
 def test_own_limits_can_be_asked_for_and_not_be_set(judge):
