@@ -21,10 +21,15 @@ import uuid
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from engine.bundle import decode_bundle, verify_bundle
+from engine.cli.verify_tournament import read_bundle
+from engine.errors import BundleError
+from engine.formats import FORMATS
 from engine.record import (
     BotRef,
     DealSource,
@@ -39,6 +44,7 @@ from engine.runner import run_match
 from engine.sandbox.probe import require_sandbox
 from engine.shuffle import commitment, deal_key, tournament_prk
 from engine.wheels import wheel_source
+from tests.changes import UNJUDGED, changed, leaves_of, put
 from tests.oracle.judge import judge
 from tournament.operations.house import reference_plugins, reference_wheel
 
@@ -358,3 +364,40 @@ def test_nothing_outlives_a_killed_site(start_site):
     site.wait_until_up()
     site.started.process.kill()
     wait_for(lambda: site.started.processes() == {}, seconds=60)
+
+
+@pytest.mark.exhaustive
+def test_every_format_is_played_and_verified_and_again_with_the_same_digests(tmp_path: Path):
+    told = []
+    for name in ("first", "second"):
+        started = Started(
+            tmp_path, *("demo", "--formats", "all", "--seed", SEED, "--json", "--bundles", name)
+        )
+        try:
+            output = started.finish(seconds=900)
+            assert started.process.returncode == 0, started.said
+            assert started.processes() == {}
+        finally:
+            started.end()
+        told.append(json.loads(output))
+    first, _ = told
+    assert {name for line in first["tournaments"] for name in line["formats"]} == set(FORMATS)
+    assert all(line["true"] and line["matches"] == line["rated"] for line in first["tournaments"])
+    digests = [{line["slug"]: line["digest"] for line in run["tournaments"]} for run in told]
+    assert digests[0] == digests[1]
+    random = Random(SEED)
+    for line in first["tournaments"]:
+        data = read_bundle(line["bundle"])
+        assert verify_bundle(decode_bundle(data)).digest == line["digest"]
+        refuse_changes(data, random)
+
+
+def refuse_changes(data: bytes, random: Random, *, changes: int = 50) -> None:
+    """Of random changes of one value each is refused, with its place."""
+    values = [leaf for leaf in leaves_of(json.loads(data)) if not UNJUDGED & {*leaf[0][:3]}]
+    for path, old in random.sample(values, changes):
+        document = json.loads(data)
+        put(document, path, changed(old, random))
+        with pytest.raises(BundleError) as error:
+            verify_bundle(decode_bundle(json.dumps(document).encode()))
+        assert error.value.place, path
