@@ -3,12 +3,14 @@
 For each game that the bot claims (by the default rules it makes a strategy) it plays at every number of
 players on every seat, and by every value of every option (of those that take any integer: by the least and a
 large one), against opponents that choose at random. Deals
-and opponents are the same each time, so a fault comes again. This module must not know accounts or
+and opponents are the same each time, so a fault comes again. A bot may also be tried under given `Conditions` alone,
+those of a tournament that it has entered. This module must not know accounts or
 databases; nothing that it reports can be forged by the bot.
 """
 
 from __future__ import annotations
 
+import hashlib
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec import structs
 
 from engine.agents import (
     Agent,
@@ -29,8 +32,8 @@ from engine.agents import (
     in_process_factory,
     never,
 )
-from engine.errors import InfrastructureError, RulesetError, WheelError
-from engine.games import GAMES
+from engine.errors import ContestError, InfrastructureError, RulesetError, WheelError
+from engine.games import GAMES, get_game
 from engine.games.base import Game, Option
 from engine.outcome import Fault, Termination
 from engine.record import (
@@ -59,6 +62,8 @@ LOG_CHARACTERS = 64 * 1024
 _MOST_SLOWDOWN = 6.0
 """A check may take so many times as long where other programs take the machine's time."""
 _MOST_FAULTS = 3
+_KEY_CHARACTERS = 120
+"""The longest match key."""
 _FAR = 10
 """A value that is so many times the default one makes games that are too long to be tried."""
 _OPPONENT = BotSource(bot="random", version=None, wheel=None, folder="", entry_point="random")
@@ -75,6 +80,29 @@ class AcceptedGame(msgspec.Struct, frozen=True):
     """
 
 
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tournament asks of a bot: by which rules, at which table, in which time."""
+
+    game: str
+    seats: int
+    ruleset: dict[str, Any]
+    """The options of the game with their values; what is left out has its default."""
+    time_control: TimeControl
+
+    @property
+    def are_checked_anyhow(self) -> bool:
+        """Whether the check of every bot that plays such tables plays just this: default rules, standard control."""
+        like_checked = structs.replace(
+            self.time_control,
+            name=CHECK_TIME.name,
+            action_wall_ms=min(self.time_control.action_wall_ms, CHECK_TIME.action_wall_ms),
+        )
+        return like_checked == CHECK_TIME and not _trial_under(self).options
+
+    def __str__(self) -> str:
+        return _trial_under(self).title()
+
+
 class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a check."""
 
@@ -82,6 +110,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...] = ()
     """Why it was rejected, each with what to change or how to see it again."""
     games: tuple[AcceptedGame, ...] = ()
+    """What it plays; nothing is told of that by a trial under given conditions."""
     log: str = ""
     """What the bot printed and the tracebacks of its crashes, for its owner; its head if it is long."""
 
@@ -96,6 +125,7 @@ def check_wheel(
     progress: Callable[[int, int], None] | None = None,
     tell_void: Callable[[str], None] = unheard,
     seconds: float = CHECK_SECONDS,
+    only: Conditions | None = None,
 ) -> CheckReport:
     """As `check_bot`, for whatever bytes were uploaded; `cache` is where wheels are unpacked."""
     try:
@@ -110,6 +140,7 @@ def check_wheel(
         progress=progress,
         tell_void=tell_void,
         seconds=seconds,
+        only=only,
     )
 
 
@@ -122,9 +153,12 @@ def check_bot(
     progress: Callable[[int, int], None] | None = None,
     tell_void: Callable[[str], None] = unheard,
     seconds: float = CHECK_SECONDS,
+    only: Conditions | None = None,
 ) -> CheckReport:
     """Play a bot in the sandbox (`trusted`: in this process) and say whether it may enter tournaments.
 
+    With `only` it plays just one deal a rotation under those conditions, on every seat, and must not decline;
+    raises UsageError if no match can be played under them.
     `progress` is told how many trials are done, and of how many. `seconds` bounds the real time of the
     whole. A trial that is void by our own failure is played again, which `tell_void` is told in a line; its time
     is not counted. Raises SandboxUnavailableError where no bot can be held, and InfrastructureError for our own
@@ -132,7 +166,7 @@ def check_bot(
     """
     if factory is not None or trusted:
         factory = factory or in_process_factory
-        return _Check(source, factory, keep_alive, progress, tell_void, seconds).run()
+        return _Check(source, factory, keep_alive, progress, tell_void, seconds).run(only)
     # Here, since a machine that cannot sandbox (it may lack even the modules) can check trusted bots.
     from engine.sandbox.agent import sandbox_factory
     from engine.sandbox.core import one_core
@@ -147,7 +181,7 @@ def check_bot(
             tell_void,
             seconds,
             budget_percent(),
-        ).run()
+        ).run(only)
 
 
 class _OutOfTimeError(Exception):
@@ -164,18 +198,23 @@ class _Trial(msgspec.Struct, frozen=True, kw_only=True):
     """Which of the entrants the bot is."""
     contest: Contest
     options: dict[str, Any] = {}
-    """What differs from the default rules: nothing, or one option."""
+    """What differs from the default rules: in a whole check nothing, or one option."""
+    time_control: TimeControl = CHECK_TIME
 
     def title(self) -> str:
-        """For people: game, rules and table."""
+        """For people: game, rules and table, and the time control if it is not that of every check."""
         rules = ", ".join(f"{name}={_spell(value)}" for name, value in self.options.items())
-        return f"{GAMES[self.game].title} by {rules or 'the default rules'} at {self.seats} seats"
+        title = f"{GAMES[self.game].title} by {rules or 'the default rules'} at {self.seats} seats"
+        control = self.time_control.name
+        return title if control == CHECK_TIME.name else f"{title} in the time control {control}"
 
     def spec(self, bot: str) -> MatchSpec:
         """The match, whose deals follow from what is tried."""
         key = "/".join(
             [self.game, str(self.seats), *(f"{n}:{_spell(v)}" for n, v in self.options.items())]
         )
+        if len(key) > _KEY_CHARACTERS:
+            key = f"{self.game}/{self.seats}/{hashlib.sha256(key.encode()).hexdigest()}"
         return make_spec(
             game=self.game,
             entrants=[
@@ -185,7 +224,7 @@ class _Trial(msgspec.Struct, frozen=True, kw_only=True):
                 for place in range(self.entrants)
             ],
             contest=self.contest,
-            time_control=CHECK_TIME,
+            time_control=self.time_control,
             deals=DealSource(local_prk("check"), "local", reveal=True),
             options=self.options,
             match_key=key,
@@ -204,6 +243,35 @@ def _default_trials(game: Game) -> list[_Trial]:
         )
         for entrants in game.entrant_counts
     ]
+
+
+def _trial_under(conditions: Conditions) -> _Trial:
+    """One board, whose rotations lead to every seat. Raises UsageError for what the game does not have."""
+    game = get_game(conditions.game)
+    ruleset = game.make_ruleset(conditions.ruleset)
+    tables = {game.seats(entrants): entrants for entrants in game.entrant_counts}
+    if conditions.seats not in tables:
+        raise ContestError(
+            f"{game.title} has no table of {conditions.seats} seats; it has those of "
+            f"{', '.join(map(str, tables))}"
+        )
+    return _Trial(
+        game=game.name,
+        seats=conditions.seats,
+        entrants=tables[conditions.seats],
+        place=0,
+        contest=BoardsContest(1),
+        options=_deviations(game, ruleset),
+        time_control=conditions.time_control,
+    )
+
+
+def _deviations(game: Game, ruleset: Any) -> dict[str, Any]:
+    """The options that make this ruleset of the default one; all of them where a default hangs on another option."""
+    options: dict[str, Any] = msgspec.to_builtins(ruleset)
+    defaults = msgspec.to_builtins(game.make_ruleset({}))
+    fewer = {name: value for name, value in options.items() if value != defaults[name]}
+    return fewer if game.make_ruleset(fewer) == ruleset else options
 
 
 def _option_trials(game: Game, accepted_seats: Sequence[int]) -> Iterator[_Trial]:
@@ -274,7 +342,11 @@ class _Check:
         """How the bot's processes of the present trial have started."""
         self._is_hopeless = False
 
-    def run(self) -> CheckReport:
+    def run(self, only: Conditions | None) -> CheckReport:
+        """All trials, or those under the conditions that are given."""
+        return self._check() if only is None else self._try(_trial_under(only))
+
+    def _check(self) -> CheckReport:
         """All trials, until there are faults enough or no time is left."""
         games: list[AcceptedGame] = []
         self._planned = sum(len(_default_trials(game)) for game in GAMES.values())
@@ -286,14 +358,32 @@ class _Check:
             )
             games = [self._try_options(GAMES[name], seats) for name, seats in claims.items()]
         except _OutOfTimeError:
-            self._reasons.append(
-                f"it is too slow: after {self._seconds:.0f} seconds {self._done} of {self._planned} "
-                "trials were done; answer faster, and do not sleep"
-            )
+            self._blame_slowness()
         if not games and not self._reasons:
             self._reasons.append(
                 f"it plays no game: make_strategy answered None for {' and '.join(GAMES)}"
             )
+        return self._report(games)
+
+    def _try(self, trial: _Trial) -> CheckReport:
+        """One trial alone, which the bot must not decline."""
+        self._planned = 1
+        try:
+            if not self._passes(trial) and not self._reasons:
+                self._reasons.append(
+                    f"{trial.title()}: make_strategy answered None; it has to play what it has entered for"
+                )
+        except _OutOfTimeError:
+            self._blame_slowness()
+        return self._report(())
+
+    def _blame_slowness(self) -> None:
+        self._reasons.append(
+            f"it is too slow: after {self._seconds:.0f} seconds {self._done} of {self._planned} "
+            "trials were done; answer faster, and do not sleep"
+        )
+
+    def _report(self, games: Sequence[AcceptedGame]) -> CheckReport:
         return CheckReport(
             verdict="rejected" if self._reasons else "accepted",
             reasons=tuple(self._reasons),
@@ -385,7 +475,7 @@ class _Check:
         seat = "" if fault.seat is None else f", seat {fault.seat}"
         return (
             f"{trial.title()}{seat}: it {fault.detail} ({fault.kind}); "
-            "`arena check` on this bot plays the same deals again"
+            f"`arena check{_arguments(trial)}` on this bot plays the same deals again"
         )
 
     def _write_log(self, trial: _Trial, match: PlayedMatch) -> None:
@@ -443,6 +533,15 @@ class _RandomAgent:
         return AgentLog()
 
 
+def _arguments(trial: _Trial) -> str:
+    """What makes `arena check` try just this; nothing for a trial of every check."""
+    if trial.time_control is CHECK_TIME:
+        return ""
+    rules = "".join(f" --rule {name}={_spell(value)}" for name, value in trial.options.items())
+    control = trial.time_control.name
+    return f" --game {trial.game} --seats {trial.seats}{rules} --time-control {control}"
+
+
 def _key(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Options as a key that tells 1 from True."""
     return tuple((name, _spell(value)) for name, value in options.items())
@@ -458,4 +557,11 @@ def _head(text: str) -> str:
     return f"{text[:LOG_CHARACTERS]}\n... cut: only the head of {len(text)} characters is kept\n"
 
 
-__all__ = ["CHECK_SECONDS", "AcceptedGame", "CheckReport", "check_bot", "check_wheel"]
+__all__ = [
+    "CHECK_SECONDS",
+    "AcceptedGame",
+    "CheckReport",
+    "Conditions",
+    "check_bot",
+    "check_wheel",
+]

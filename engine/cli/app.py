@@ -324,12 +324,31 @@ def check(
             min=1, max=600, metavar="N", help="Real time for all of it; the server gives 600."
         ),
     ] = 600,
+    game: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GAME", help="Try it only as a tournament of this game does at entry."
+        ),
+    ] = None,
+    seats: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="With --game: the table's size. [the smallest]"),
+    ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OPTION=VALUE", help="With --game: an option of it; may be repeated."),
+    ] = None,
+    time_control: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --game: fast, standard or long. [standard]"),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a bot as the server does after an upload."""
-    from engine.cli.check import run
+    """Check a bot as the server does after an upload, or with --game as it does at the entry into a tournament."""
+    from engine.cli.check import read_conditions, run
 
-    _leave(run(bot, trusted=trusted, as_json=as_json, seconds=seconds))
+    only = read_conditions(game, seats=seats, rules=rule or (), time_control=time_control)
+    _leave(run(bot, trusted=trusted, as_json=as_json, seconds=seconds, only=only))
 
 
 def bots(as_json: JsonOption = False) -> None:

@@ -3,29 +3,60 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from engine.checking import CHECK_SECONDS, CheckReport, check_wheel
+from engine.checking import CHECK_SECONDS, CheckReport, Conditions, check_wheel
 from engine.cli.contestants import wheel_of
 from engine.cli.exits import ExitCode
 from engine.cli.files import reason_of
 from engine.cli.output import note, print_json, progress, say
+from engine.cli.play import parse_rules
 from engine.cli.results import last_lines, printable
-from engine.errors import InfrastructureError, SandboxUnavailableError, WheelError
+from engine.errors import InfrastructureError, SandboxUnavailableError, UsageError, WheelError
+from engine.games import get_game
+from engine.sdk.timecontrol import time_control as named_control
 
 
-def run(bot: Path, *, trusted: bool, as_json: bool, seconds: float = CHECK_SECONDS) -> ExitCode:
-    """Check a wheel or a project folder; NOT_GOOD if it is rejected. Raises ArenaError."""
+def read_conditions(
+    game: str | None, *, seats: int | None, rules: Sequence[str], time_control: str | None
+) -> Conditions | None:
+    """The conditions of a tournament as options name them; None without a game. Raises UsageError."""
+    given = {"--seats": seats, "--rule": rules, "--time-control": time_control}
+    if game is None:
+        for option in (name for name, value in given.items() if value):
+            raise UsageError(f"{option} goes with --game: name the game too")
+        return None
+    played = get_game(game)
+    return Conditions(
+        game=game,
+        seats=seats or min(map(played.seats, played.entrant_counts)),
+        ruleset=parse_rules(rules),
+        time_control=named_control(time_control or "standard"),
+    )
+
+
+def run(
+    bot: Path,
+    *,
+    trusted: bool,
+    as_json: bool,
+    seconds: float = CHECK_SECONDS,
+    only: Conditions | None = None,
+) -> ExitCode:
+    """Check a wheel or a project folder, or try it under given conditions alone.
+
+    NOT_GOOD if it is rejected. Raises ArenaError.
+    """
     try:
         data = wheel_of(bot)
     except WheelError as error:
         report = CheckReport(verdict="rejected", reasons=error.reasons)
     else:
-        report = _check(bot, data, trusted=trusted, quiet=as_json, seconds=seconds)
+        report = _check(bot, data, only, trusted=trusted, quiet=as_json, seconds=seconds)
     if as_json:
         answer = msgspec.to_builtins(report)
         del answer["log"]
@@ -33,20 +64,34 @@ def run(bot: Path, *, trusted: bool, as_json: bool, seconds: float = CHECK_SECON
         for line in _log_lines(report):
             note(line)
     else:
-        _print(bot, report)
+        _print(bot, report, only)
         if trusted:
             note("not sandboxed: the bot ran in this process, as trusted code")
     return ExitCode.OK if report.verdict == "accepted" else ExitCode.NOT_GOOD
 
 
-def _check(bot: Path, data: bytes, *, trusted: bool, quiet: bool, seconds: float) -> CheckReport:
+def _check(
+    bot: Path,
+    data: bytes,
+    only: Conditions | None,
+    *,
+    trusted: bool,
+    quiet: bool,
+    seconds: float,
+) -> CheckReport:
     with (
         _scratch() as folder,
         progress(f"checking {bot}", None, quiet=quiet) as show,
     ):
         try:
             return check_wheel(
-                data, folder, trusted=trusted, progress=show, tell_void=note, seconds=seconds
+                data,
+                folder,
+                trusted=trusted,
+                progress=show,
+                tell_void=note,
+                seconds=seconds,
+                only=only,
             )
         except SandboxUnavailableError as error:
             hint = "your own bot can be checked without one: add --trusted"
@@ -66,8 +111,10 @@ def _scratch() -> Iterator[Path]:
         yield Path(name)
 
 
-def _print(bot: Path, report: CheckReport) -> None:
+def _print(bot: Path, report: CheckReport, only: Conditions | None) -> None:
     say(f"{bot}: {report.verdict}")
+    if only is not None and not report.reasons:
+        say(f"- plays {only}")
     for reason in report.reasons:
         say(f"- {printable(reason)}")
     for game in report.games:

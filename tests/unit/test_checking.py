@@ -10,9 +10,10 @@ import pytest
 
 from engine import checking
 from engine.agents import BotSource, InProcessAgent, Reply
-from engine.checking import AcceptedGame, check_bot, check_wheel
-from engine.errors import InfrastructureError, SandboxUnavailableError, StarvedError
+from engine.checking import AcceptedGame, Conditions, check_bot, check_wheel
+from engine.errors import InfrastructureError, SandboxUnavailableError, StarvedError, UsageError
 from engine.games import GAMES
+from engine.sdk.timecontrol import time_control
 
 EVERYTHING = {
     "eighty": {
@@ -353,3 +354,75 @@ def test_file_that_is_no_wheel_is_rejected_with_the_reason(tmp_path):
     report = check_wheel(b"hello", tmp_path, trusted=True)
     assert report.verdict == "rejected"
     assert "no wheel" in report.reasons[0]
+
+
+def under(game="eighty", seats=4, control="fast", **ruleset):
+    return Conditions(game=game, seats=seats, ruleset=ruleset, time_control=time_control(control))
+
+
+def test_trial_under_conditions_plays_them_on_every_seat_and_nothing_else(tmp_path):
+    told = "f'{info.seat} {info.ruleset.target} {info.time_control.name}\\n'"
+    seen = f"with open(__file__ + '.seen', 'a') as file: file.write({told})"
+    report = check(bot_in(tmp_path, begin=seen), only=under(target=300))
+    assert (report.verdict, report.games) == ("accepted", ())
+    lines = (tmp_path / "checked.py.seen").read_text().splitlines()
+    assert sorted(lines) == [f"{seat} 300 fast" for seat in range(4)]
+
+
+def test_trial_that_fails_says_under_which_conditions_and_how_to_see_it_again(tmp_path):
+    act = "return 1 // (self.info.ruleset.target - 300) and None or observation.legal[0]"
+    source = bot_in(tmp_path, act=act)
+    assert check(source, only=under(target=299)).verdict == "accepted"
+    report = check(source, only=under(target=300))
+    assert report.verdict == "rejected"
+    (reason,) = report.reasons
+    assert reason.startswith("Eighty by target=300 at 4 seats in the time control fast, seat 0")
+    assert "arena check --game eighty --seats 4 --rule target=300 --time-control fast" in reason
+    assert "ZeroDivisionError" in report.log
+
+
+def test_trial_is_failed_by_a_bot_that_declines(tmp_path):
+    source = bot_in(tmp_path, plays="players != 3")
+    (reason,) = check(source, only=under("podkidnoe", 3)).reasons
+    assert "at 3 seats" in reason
+    assert "answered None" in reason
+
+
+def test_trial_is_failed_by_a_bot_that_the_clock_stops(tmp_path):
+    act = """__import__("time").sleep(0.05); return observation.legal[0]"""
+    (reason,) = check(bot_in(tmp_path, act=act), only=under(), seconds=0.1).reasons
+    assert "too slow" in reason
+
+
+def test_trial_plays_a_ruleset_of_which_one_default_hangs_on_another_option(tmp_path):
+    act = "return 1 // (self.info.ruleset.target - 250) and None or observation.legal[0]"
+    report = check(bot_in(tmp_path, act=act), only=under(scoring="marks", target=250))
+    assert "scoring=marks" in report.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "told"),
+    [
+        (under("chess"), "no game 'chess'"),  # unknown game
+        (under(seats=3), "no table of 3 seats"),  # Eighty has four seats
+        (under(colour="red"), "colour"),  # no such option
+    ],
+)
+def test_trial_under_impossible_conditions_is_refused(tmp_path, conditions, told):
+    with pytest.raises(UsageError, match=told):
+        check(bot_in(tmp_path), only=conditions)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "covered"),
+    [
+        (under(control="standard"), True),  # the check's own
+        (under(control="standard", target=250), True),  # the default, spelled out
+        (under("podkidnoe", 3, control="standard"), True),  # any table
+        (under(control="fast"), False),  # less time
+        (under(control="long"), False),  # more, and a bot may want all of it
+        (under(control="standard", target=300), False),  # rules that the check does not try
+    ],
+)
+def test_only_default_rules_in_the_standard_time_are_checked_anyhow(conditions, covered):
+    assert conditions.are_checked_anyhow is covered
