@@ -17,6 +17,7 @@ from engine.formats.stages import MAX_STAGES, StagePlan, check_stages
 from engine.games import GAMES
 from engine.games.base import Game
 from engine.record import (
+    MIN_RATED_BOARDS,
     BotRef,
     Contest,
     DealSource,
@@ -36,8 +37,6 @@ from tournament.leaderboards.selectors import kinds_of
 from tournament.players.models import Player
 from tournament.store.clock import read_clock
 
-MIN_RATED_BOARDS = 8
-"""A match is rated only if it has at least so many mirrored sets."""
 DEFAULT_EXTRA_BOARDS = 10
 """Of a format that knocks out: what a tied match may add before the lot decides."""
 

@@ -18,7 +18,7 @@ from engine.agents import BotSource
 from engine.formats import forfeit_outcome
 from engine.outcome import Outcome
 from engine.outcome import Termination as Ending
-from engine.record import MatchRecord, encode_record
+from engine.record import encode_record, is_ratable
 from engine.referee import PlayedMatch
 from engine.runner import run_match
 from engine.wheels import mark_of, wheel_source
@@ -236,30 +236,6 @@ def _decide(pairing: Pairing, outcome: Outcome) -> None:
         pairing_view(stage, pairing), engine_pairing(pairing), outcome
     )
     store_result(pairing, result)
-
-
-def is_ratable(record: MatchRecord) -> bool:
-    """Whether a record's outcome says something about strength.
-
-    A match that ran to its end does. One that a fault ended counts as the offenders' loss from their
-    first action on (else a losing bot would crash to save its rating), unless all were at fault.
-    """
-    offenders = {fault.entrant for fault in record.outcome.faults}
-    if not offenders:
-        return True
-    return len(offenders) < len(record.entrants) and all(
-        has_acted(record, entrant) for entrant in offenders
-    )
-
-
-def has_acted(record: MatchRecord, entrant: int) -> bool:
-    """Whether any action in the record is this entrant's."""
-    return any(
-        game.seating[int(action.split(" ", 1)[0])] == entrant
-        for game in record.games
-        for deal in game.deals
-        for action in deal.actions
-    )
 
 
 @transaction.atomic

@@ -16,7 +16,7 @@ from engine.errors import FormatError
 from engine.formats import base as formats
 from engine.formats.base import SCORE_DENOMINATOR
 from engine.formats.stages import match_key, split_match_key
-from engine.record import BoardsContest
+from engine.record import is_rated_contest
 from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.models import (
     MATCH_TRANSITIONS,
@@ -45,7 +45,6 @@ from tournament.competitions.selectors.engine_values import (
     stage_options,
     stage_view,
 )
-from tournament.competitions.services.planning import MIN_RATED_BOARDS
 from tournament.competitions.services.stages import (
     begin_next_stage,
     end_stage,
@@ -325,13 +324,8 @@ def _last_editions(tournament: Tournament, keys: Sequence[str]) -> dict[str, int
 
 
 def is_rated(stage: Stage) -> bool:
-    """Whether matches of the stage are rated: if the organiser says so and they have 8 boards or more."""
-    contest = stage_contest(stage)
-    return (
-        stage.tournament.rated
-        and isinstance(contest, BoardsContest)
-        and contest.boards >= MIN_RATED_BOARDS
-    )
+    """Whether matches of the stage are rated: if the organiser says so and they have boards enough."""
+    return stage.tournament.rated and is_rated_contest(stage_contest(stage))
 
 
 def _parts(row: Pairing, pairing: formats.Pairing) -> Iterable[PairingEntrant]:

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from engine.agents import AgentLog
 from engine.errors import InfrastructureError, SandboxUnavailableError, StarvedError
 from engine.outcome import Fault, Termination
-from engine.record import compute_digest, decode_record, with_keys
+from engine.record import compute_digest, decode_record, has_acted, is_ratable, with_keys
 from engine.referee import PlayedMatch, SeatLog
 from engine.runner import run_match
 from engine.sandbox.agent import SandboxAgent
@@ -30,7 +30,6 @@ from tournament.competitions.models import (
 from tournament.competitions.selectors import match_logs, match_page, match_record
 from tournament.competitions.services import Play, playing
 from tournament.competitions.services.dispatching import return_expired_matches
-from tournament.competitions.services.playing import has_acted, is_ratable
 from tournament.leaderboards.models import RatingEvent
 from tournament.store.clock import in_seconds
 from tournament.store.errors import BlobDamagedError
