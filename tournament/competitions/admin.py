@@ -7,18 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.shortcuts import render
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 
 from engine.formats import FORMATS
+from engine.formats.stages import MAX_STAGES
 from engine.games import GAMES
 from engine.ratings import Rating, RatingChange
 from tournament.competitions import selectors, services
@@ -31,10 +35,13 @@ from tournament.competitions.forms import (
     OrderForm,
     SealForm,
     SeriesForm,
+    StagesForm,
     TournamentForm,
     initial_of,
     option_field_name,
     spell_next_starts,
+    stage_field_name,
+    stage_fields,
 )
 from tournament.competitions.models import (
     PLAYED,
@@ -54,10 +61,12 @@ from tournament.competitions.models import (
     Series,
     SeriesSlot,
     Stage,
+    StageState,
     SupersededMatch,
     Tournament,
     TournamentState,
 )
+from tournament.competitions.selectors.engine_values import stage_format, stage_options
 from tournament.competitions.services.rulings import RULED_IN
 from tournament.leaderboards.models import PoolKind
 from tournament.players.admin import (
@@ -115,6 +124,11 @@ class TournamentAdminForm(TournamentForm):
             _dress(field)
 
 
+def _staged(formats: Sequence[str]) -> type[TournamentAdminForm]:
+    """The form for a tournament of stages of these formats."""
+    return type("StagedTournamentForm", (TournamentAdminForm,), {"formats": tuple(formats)})
+
+
 class SeriesAdminForm(SeriesForm):
     """A new series, dressed for the admin."""
 
@@ -122,6 +136,16 @@ class SeriesAdminForm(SeriesForm):
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
             _dress(field)
+
+
+def _can_be_stopped(row: Tournament) -> bool:
+    """Whether a stage of it has no end of its own."""
+    return any(
+        stage.state == StageState.RUNNING
+        and stage.stopped_at is None
+        and not stage_format(stage).ends(stage_options(stage))
+        for stage in row.stages.all()
+    )
 
 
 def _may_become(target: TournamentState) -> Any:
@@ -220,7 +244,19 @@ class StageInline(ReadOnlyInline):
     """The stages: format and conditions, frozen when entries opened."""
 
     model = Stage
-    fields = ("index", "format", "options", "ruleset", "contest", "time_control")
+    fields = (
+        "number",
+        "format",
+        "options",
+        "qualifiers",
+        "state",
+        "note",
+        "stops_at",
+        "matches_a_day",
+        "ruleset",
+        "contest",
+        "time_control",
+    )
     readonly_fields = fields
 
 
@@ -372,6 +408,14 @@ class TournamentAdmin(OperationsAdmin):
             warning="Matches that were stuck are tried again.",
         ),
         Operation(
+            name="stop-stage",
+            label="Stop the ladder",
+            run=lambda row, _, values: services.stop_stage(tournament=row, reason=values["reason"]),
+            allows=lambda row: row.state == TournamentState.RUNNING and _can_be_stopped(row),
+            form=ReasonForm,
+            warning="It opens no more matches. Those that are open still count, and then it ends.",
+        ),
+        Operation(
             name="seal",
             label="Seal results",
             run=lambda row, _, values: services.seal_results(tournament=row, until=values["until"]),
@@ -428,8 +472,56 @@ class TournamentAdmin(OperationsAdmin):
     ) -> Any:
         """For a new one the form that the service judges."""
         if obj is None:
-            kwargs.update(form=TournamentAdminForm, fields=TournamentForm.Meta.fields)
+            form = _staged(formats) if (formats := self._formats(request)) else TournamentAdminForm
+            kwargs.update(form=form, fields=TournamentForm.Meta.fields)
         return super().get_form(request, obj, change=change, **kwargs)
+
+    def _formats(self, request: HttpRequest) -> tuple[str, ...]:
+        """The formats of the stages that were chosen before; empty for the form of one stage."""
+        asked = tuple(request.GET.getlist("stages"))
+        if asked and len(asked) <= MAX_STAGES and set(asked) <= set(FORMATS):
+            return asked
+        cloned = self._cloned(request)
+        if cloned is None:
+            return ()
+        stages = services.plan_like(cloned, opens_at=cloned.opens_at).stages
+        return tuple(stage.format for stage in stages)
+
+    def _cloned(self, request: HttpRequest) -> Tournament | None:
+        """The tournament that a new one is to be like."""
+        cloned = request.GET.get("clone", "")
+        is_id = cloned.isascii() and cloned.isdecimal() and len(cloned) <= LONGEST_ID
+        return Tournament.objects.filter(pk=cloned).first() if is_id else None
+
+    def get_urls(self) -> list[URLPattern]:
+        """Also the page where stages are chosen."""
+        stages = path(
+            "stages/",
+            self.admin_site.admin_view(self.stages_view),
+            name="competitions_tournament_stages",
+        )
+        return [stages, *super().get_urls()]
+
+    def stages_view(self, request: HttpRequest) -> HttpResponse:
+        """Choose the formats of the stages; the form that follows has the options of each."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        is_sent = bool(request.GET)
+        form = StagesForm(request.GET if is_sent else None)
+        for field in form.fields.values():
+            _dress(field)
+        add = reverse("admin:competitions_tournament_add")
+        if is_sent and form.is_valid():
+            query = urlencode([("stages", name) for name in form.cleaned_data["formats"]])
+            return HttpResponseRedirect(f"{add}?{query}")
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Choose the stages",
+            "opts": self.opts,
+            "form": form,
+            "back": add,
+        }
+        return render(request, "admin/choose_stages.html", context)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Everything, of one that is there."""
@@ -443,13 +535,21 @@ class TournamentAdmin(OperationsAdmin):
         """For a new one what to fill in, the options of each game and format apart."""
         if obj is not None:
             return super().get_fieldsets(request, obj)
+        formats = self._formats(request)
+        main = ("name", "slug", "description", "game", "kind", *(() if formats else ("format",)))
+        link = format_html(
+            'For several stages, or for one that an organiser or its time stops, <a href="{}">choose the '
+            "formats first</a>.",
+            reverse("admin:competitions_tournament_stages"),
+        )
         return (
-            (None, {"fields": ("name", "slug", "description", "game", "kind", "format")}),
+            (None, {"fields": main, "description": link}),
             ("Times (UTC)", {"fields": ("opens_at", "closes_at", "starts_at")}),
             (
                 "Matches",
                 {"fields": ("contest", "contest_size", "extra_boards", "time_control", "rated")},
             ),
+            *_stage_fieldsets(formats),
             (
                 "Entries",
                 {
@@ -489,7 +589,7 @@ class TournamentAdmin(OperationsAdmin):
                     },
                 )
                 for fmt in FORMATS.values()
-                if fmt.options
+                if fmt.options and not formats
             ),
         )
 
@@ -508,9 +608,7 @@ class TournamentAdmin(OperationsAdmin):
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Of a clone all settings of its model, entries open from now on for as long as there."""
-        cloned = request.GET.get("clone", "")
-        is_id = cloned.isascii() and cloned.isdecimal() and len(cloned) <= LONGEST_ID
-        row = Tournament.objects.filter(pk=cloned).first() if is_id else None
+        row = self._cloned(request)
         if row is None:
             return {}
         now = read_clock().replace(second=0, microsecond=0)
@@ -593,6 +691,28 @@ class TournamentAdmin(OperationsAdmin):
     def view_on_site(self, obj: Tournament) -> str:
         """Its public page."""
         return reverse("competitions:tournament", args=[obj.slug])
+
+
+def _stage_fieldsets(formats: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+    """What to fill in for each stage, the rules in which it differs apart."""
+    fieldsets: list[tuple[str, dict[str, Any]]] = []
+    for number, name in enumerate(formats, 1):
+        fmt = FORMATS[name]
+        fields = list(stage_fields(number, fmt, is_last=number == len(formats)))
+        rules = [
+            stage_field_name(number, option_field_name(game.name, option.name))
+            for game in GAMES.values()
+            for option in game.options
+        ]
+        own = tuple(field for field in fields if field not in rules)
+        fieldsets += [
+            (f"Stage {number}: {fmt.title}", {"fields": own, "description": fmt.summary}),
+            (
+                f"Rules in which stage {number} differs",
+                {"classes": ("collapse",), "fields": tuple(rules)},
+            ),
+        ]
+    return fieldsets
 
 
 class EntrantBotInline(ReadOnlyInline):
@@ -789,7 +909,7 @@ class PairingInline(ReadOnlyInline):
 class RoundAdmin(ReadOnlyAdmin):
     """Rounds; a published one is never computed again."""
 
-    list_display = ("tournament", "index", "state", "opened_at", "completed_at")
+    list_display = ("tournament", "stage_number", "index", "state", "opened_at", "completed_at")
     list_filter = ("state", "stage__tournament")
     search_fields = ("stage__tournament__name",)
     list_select_related = ("stage__tournament",)
@@ -797,6 +917,11 @@ class RoundAdmin(ReadOnlyAdmin):
     fields = list_display
     readonly_fields = fields
     inlines = (PairingInline,)
+
+    @admin.display(description="Stage", ordering="stage__index")
+    def stage_number(self, row: Round) -> int:
+        """The stage's number."""
+        return row.stage.number
 
     @admin.display(description="Tournament", ordering="stage__tournament")
     def tournament(self, row: Round) -> str:

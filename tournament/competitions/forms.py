@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import zoneinfo
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,7 +13,8 @@ from django import forms
 from django.db import DataError
 from django.db.models import F
 
-from engine.formats import FORMATS, FormatOption
+from engine.formats import FORMATS, Format, FormatOption
+from engine.formats.stages import MAX_STAGES
 from engine.games import GAMES
 from engine.games.base import Option
 from engine.sdk.timecontrol import TIME_CONTROLS
@@ -29,7 +31,13 @@ from tournament.competitions.models import (
 )
 from tournament.competitions.selectors import bots_to_enter, series_entries_of
 from tournament.competitions.selectors.engine_values import stage_format
-from tournament.competitions.services import Plan, check_plan, plan_like, starts_to_come
+from tournament.competitions.services import (
+    Plan,
+    StageWish,
+    check_plan,
+    plan_like,
+    starts_to_come,
+)
 from tournament.competitions.services.series import check_rule, check_series, next_slots
 from tournament.leaderboards.models import PoolKind
 from tournament.players.forms import ReasonForm
@@ -366,10 +374,10 @@ def _spell(value: object) -> str:
     return words[value] if value is None or isinstance(value, bool) else str(value)
 
 
-def _option_field(option: Option | FormatOption) -> forms.Field:
-    """A field for an option, empty for its default; the service reads and judges the text."""
+def _option_field(option: Option | FormatOption, otherwise: str = "") -> forms.Field:
+    """A field for an option, empty for its default or `otherwise`; the service reads and judges the text."""
     label = option.name.replace("_", " ").capitalize()
-    usual = f"as usual: {_spell(option.default)}"
+    usual = otherwise or f"as usual: {_spell(option.default)}"
     is_list = isinstance(option, FormatOption) and option.is_list
     if option.choices and not is_list:
         choices = [("", usual), *((_spell(each), _spell(each)) for each in option.choices)]
@@ -387,32 +395,73 @@ def _option_field(option: Option | FormatOption) -> forms.Field:
 
 def option_fields() -> dict[str, forms.Field]:
     """The fields for every option of every game and format."""
-    owners: list[tuple[str, Sequence[Option | FormatOption]]] = [
-        *((game.name, game.options) for game in GAMES.values()),
-        *((fmt.name, fmt.options) for fmt in FORMATS.values()),
-    ]
+    formats = {
+        option_field_name(fmt.name, option.name): _option_field(option)
+        for fmt in FORMATS.values()
+        for option in fmt.options
+    }
+    return {**game_fields(), **formats}
+
+
+def game_fields(*, is_first: bool = True) -> dict[str, forms.Field]:
+    """The fields for every option of every game; in a later place empty ones change nothing."""
     return {
-        option_field_name(owner, option.name): _option_field(option)
-        for owner, options in owners
-        for option in options
+        option_field_name(game.name, option.name): _option_field(
+            option, "" if is_first else AS_USUAL
+        )
+        for game in GAMES.values()
+        for option in game.options
     }
 
 
 def initial_of(plan: Plan) -> dict[str, Any]:
     """What the form of a new tournament is filled in with, to make one of this plan."""
-    contest = dict(plan.contest or {})
     given = {
         name: getattr(plan, name)
         for name in (field.name for field in dataclasses.fields(plan))
-        if name not in {"format_options", "ruleset", "contest"}
-    }
-    options = {
-        **_spell_options(plan.format, FORMATS[plan.format].options, plan.format_options or {}),
-        **_spell_options(plan.game, GAMES[plan.game].options, plan.ruleset or {}),
+        if name not in {"format_options", "ruleset", "contest", "stages"}
     }
     return {
         **given,
-        **options,
+        **_spell_options(plan.game, GAMES[plan.game].options, plan.ruleset or {}),
+        **_spell_contest(plan.contest),
+        **(_initial_stages(plan) if plan.stages else _initial_format(plan)),
+    }
+
+
+def _initial_format(plan: Plan) -> dict[str, Any]:
+    return _spell_options(plan.format, FORMATS[plan.format].options, plan.format_options or {})
+
+
+def _initial_stages(plan: Plan) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for number, wish in enumerate(plan.stages, 1):
+        own = {
+            "qualifiers": wish.qualifiers,
+            "time_control": wish.time_control,
+            "stops_after_minutes": wish.stops_after_minutes,
+            "matches_a_day": wish.matches_a_day,
+            **_spell_contest(wish.contest),
+            **_spell_options(wish.format, FORMATS[wish.format].options, wish.format_options or {}),
+            **_spell_rules(plan, wish),
+        }
+        values.update({stage_field_name(number, name): value for name, value in own.items()})
+    return values
+
+
+def _spell_rules(plan: Plan, wish: StageWish) -> dict[str, str]:
+    """The rules in which a stage differs from the whole tournament."""
+    common = plan.ruleset or {}
+    return {
+        option_field_name(plan.game, name): _spell(value)
+        for name, value in (wish.ruleset or {}).items()
+        if name not in common or common[name] != value
+    }
+
+
+def _spell_contest(given: Mapping[str, object] | None) -> dict[str, Any]:
+    contest = dict(given or {})
+    return {
         "contest": contest.get("kind"),
         "contest_size": contest.get("boards", contest.get("best_of")),
         "extra_boards": contest.get("extra_boards"),
@@ -432,6 +481,91 @@ def _spell_options(
 
 def _fixed(choices: Mapping[str, str]) -> list[tuple[str, str]]:
     return list(choices.items())
+
+
+_STAGE_FIELD = re.compile(r"stages\[(\d+)\]\.(\w+)")
+
+
+def stage_field_name(number: int, field: str) -> str:
+    """The name of the field for something of a stage, counted from 1."""
+    return f"stage{number}-{field}"
+
+
+def stage_fields(number: int, fmt: Format, *, is_last: bool) -> dict[str, forms.Field]:
+    """The fields of a stage of this format; empty ones leave things as in the whole tournament."""
+    fields: dict[str, forms.Field] = {}
+    if not is_last:
+        fields["qualifiers"] = forms.IntegerField(
+            min_value=2, help_text=f"How many go on to stage {number + 1}."
+        )
+    for option in fmt.options:
+        fields[option_field_name(fmt.name, option.name)] = _option_field(option)
+    if fmt.is_continuous and is_last:
+        fields["stops_after_minutes"] = forms.IntegerField(
+            label="Stops after (minutes)",
+            required=False,
+            min_value=1,
+            help_text=(
+                "So long after the tournament's start it opens no more matches. Empty: when its matches "
+                "are played, or an organiser stops it."
+            ),
+        )
+    if fmt.is_continuous:
+        fields["matches_a_day"] = forms.IntegerField(
+            required=False,
+            min_value=1,
+            help_text="How many matches it opens in 24 hours. Empty: as many as there is room for.",
+        )
+    fields["contest"] = forms.ChoiceField(
+        label="A match is",
+        required=False,
+        choices=_fixed({"": AS_USUAL, **CONTESTS}),
+    )
+    fields["contest_size"] = forms.IntegerField(label="How many", required=False, min_value=1)
+    fields["extra_boards"] = forms.IntegerField(required=False, min_value=0)
+    fields["time_control"] = forms.ChoiceField(
+        required=False, choices=[("", AS_USUAL), *((name, name) for name in TIME_CONTROLS)]
+    )
+    fields.update(game_fields(is_first=False))
+    return {stage_field_name(number, name): field for name, field in fields.items()}
+
+
+AS_USUAL = "as in the whole tournament"
+CONTESTS = {"boards": "boards, each played from every seat", "games": "whole games"}
+
+
+def _read_contest(kind: str, size: int | None, extra: int | None) -> dict[str, object] | None:
+    """What a match is made of, as a record says it; None if that was left empty."""
+    if not kind:
+        return None
+    more = {} if extra is None else {"extra_boards": extra}
+    return {"kind": kind, "best_of" if kind == "games" else "boards": size, **more}
+
+
+class StagesForm(forms.Form):
+    """The formats of a tournament's stages, chosen before anything else is filled in."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        formats = [(fmt.name, f"{fmt.title}: {fmt.summary}") for fmt in FORMATS.values()]
+        for number in range(1, MAX_STAGES + 1):
+            choices = formats if number == 1 else [("", "no such stage"), *formats]
+            self.fields[stage_field_name(number, "format")] = forms.ChoiceField(
+                label=f"Stage {number}", choices=choices, required=number == 1
+            )
+
+    def clean(self) -> dict[str, Any]:
+        """The cleaned values, the `formats` among them. Refuses a gap between stages."""
+        super().clean()
+        chosen = [
+            self.cleaned_data.get(stage_field_name(number, "format"), "")
+            for number in range(1, MAX_STAGES + 1)
+        ]
+        formats = [name for name in chosen if name]
+        if formats != chosen[: len(formats)]:
+            raise forms.ValidationError("Leave no gap between the stages.")
+        self.cleaned_data["formats"] = formats
+        return self.cleaned_data
 
 
 class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for mypy only
@@ -455,7 +589,7 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
     )
     contest = forms.ChoiceField(
         label="A match is",
-        choices=_fixed({"boards": "boards, each played from every seat", "games": "whole games"}),
+        choices=_fixed(CONTESTS),
     )
     contest_size = forms.IntegerField(
         label="How many",
@@ -544,9 +678,19 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
             )
         }
 
+    formats: ClassVar[tuple[str, ...]] = ()
+    """Of the stages, if they have been chosen already: then each has fields of its own. See `staged`."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields.update(option_fields())
+        if not self.formats:
+            self.fields.update(option_fields())
+            return
+        del self.fields["format"]
+        self.fields.update(game_fields())
+        for number, name in enumerate(self.formats, 1):
+            is_last = number == len(self.formats)
+            self.fields.update(stage_fields(number, FORMATS[name], is_last=is_last))
 
     @property
     def plan(self) -> Plan:
@@ -558,8 +702,7 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
             description=data["description"],
             game=data["game"],
             kind=data["kind"],
-            format=data["format"],
-            format_options=self._options(data["format"]),
+            **self._stages(),
             ruleset=self._options(data["game"]),
             contest=self._contest(),
             time_control=data["time_control"],
@@ -581,6 +724,33 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
             results_at=data["results_at"],
         )
 
+    def _stages(self) -> dict[str, Any]:
+        """The one stage or the several ones, as fields of a plan."""
+        if not self.formats:
+            name = self.cleaned_data["format"]
+            return {"format": name, "format_options": self._options(name)}
+        return {
+            "stages": tuple(
+                self._stage(number, name) for number, name in enumerate(self.formats, 1)
+            )
+        }
+
+    def _stage(self, number: int, name: str) -> StageWish:
+        def given(field: str) -> Any:
+            return self.cleaned_data.get(stage_field_name(number, field))
+
+        rules = self._options(stage_field_name(number, self.cleaned_data["game"]))
+        return StageWish(
+            format=name,
+            format_options=self._options(stage_field_name(number, name)),
+            qualifiers=given("qualifiers"),
+            ruleset={**self._options(self.cleaned_data["game"]), **rules} if rules else None,
+            contest=_read_contest(given("contest"), given("contest_size"), given("extra_boards")),
+            time_control=given("time_control") or None,
+            stops_after_minutes=given("stops_after_minutes"),
+            matches_a_day=given("matches_a_day"),
+        )
+
     def _options(self, owner: str) -> dict[str, object]:
         """The options of a game or format that were given."""
         start = option_field_name(owner, "")
@@ -590,12 +760,9 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
             if name.startswith(start) and value != ""
         }
 
-    def _contest(self) -> dict[str, object]:
-        size, extra = self.cleaned_data["contest_size"], self.cleaned_data["extra_boards"]
-        more = {} if extra is None else {"extra_boards": extra}
-        if self.cleaned_data["contest"] == "games":
-            return {"kind": "games", "best_of": size, **more}
-        return {"kind": "boards", "boards": size, **more}
+    def _contest(self) -> dict[str, object] | None:
+        data = self.cleaned_data
+        return _read_contest(data["contest"], data["contest_size"], data["extra_boards"])
 
     def clean(self) -> dict[str, Any]:
         """The cleaned values, if the service would make this tournament."""
@@ -603,12 +770,20 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
         if self.errors:
             return self.cleaned_data
         for field, message in check_plan(self.plan, read_clock()).items():
-            self.add_error(self._place_of(field), message)
+            place, text = self._place_of(field, message)
+            self.add_error(place, text)
         return self.cleaned_data
 
-    def _place_of(self, field: str) -> str | None:
-        """The field that a message of the service is shown at; None: above all."""
-        return field if field in self.fields else None
+    def _place_of(self, field: str, message: str) -> tuple[str | None, str]:
+        """The field that a message of the service is shown at, and what it says; None: above all."""
+        of_stage = _STAGE_FIELD.fullmatch(field)
+        if of_stage is None:
+            return (field if field in self.fields else None), message
+        number, name = int(of_stage[1]) + 1, of_stage[2]
+        place = stage_field_name(number, name)
+        if place in self.fields:
+            return place, message
+        return None, f"Stage {number}, {name.replace('_', ' ')}: {message}"
 
     def _post_clean(self) -> None:
         """Leave the model alone: the service makes the row and has judged already."""

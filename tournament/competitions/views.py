@@ -633,7 +633,7 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
         "series": row,
         "page": page,
         "game": game_title(str(row.template.get("game", "")), kind),
-        "format": _format_title(str(row.template.get("format", ""))),
+        "format": ", then ".join(map(_format_title, _formats_of(row.template))),
         "rule": spell_rule(row),
         "next_starts": spell_next_starts(row),
         "counting": counting,
@@ -642,6 +642,12 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
         "form": EnterForm(kind=kind, player=player) if player and row.is_active else None,
     }
     return render(request, "competitions/series.html", context)
+
+
+def _formats_of(template: Mapping[str, Any]) -> list[str]:
+    """The formats of the stages that a series' tournaments have."""
+    stages = template.get("stages") or [{"format": template.get("format", "")}]
+    return [str(stage.get("format", "")) for stage in stages]
 
 
 def spell_rule(row: Series) -> str:

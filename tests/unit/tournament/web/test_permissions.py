@@ -105,6 +105,7 @@ PAGES = {
     "/admin/leaderboards/rating/add/": (LOGIN, LOGIN, LOGIN, 403, 403),
     "/admin/competitions/tournament/": STAFF,
     "/admin/competitions/tournament/add/": STAFF,
+    "/admin/competitions/tournament/stages/": STAFF,
     "/admin/competitions/tournament/{cup}/change/": STAFF,
     "/admin/competitions/tournament/{cup}/delete/": (LOGIN, LOGIN, LOGIN, 403, 403),
     "/admin/competitions/tournament/operate/pause/?ids={table}": STAFF,
