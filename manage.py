@@ -33,6 +33,8 @@ if sys.version_info < OLDEST:  # before anything that an older Python could not 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
+MADE_HERE = VENV / ".arena-made"
+"""The mark of an environment that this program made, and may delete."""
 GUARD = "ARENA_BOOTSTRAPPED"
 STEERS_PYTHON = ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT")
 PROOF = {"server": "celery", "dev": "pytest_django"}
@@ -202,13 +204,8 @@ def set_up(extra: str) -> None:
 
 
 def make_environment() -> None:
-    """A fresh ``.venv`` with pip in it, by whatever this Python has."""
-    if VENV.is_symlink():
-        VENV.unlink()
-    elif VENV.exists():
-        if not (VENV / "pyvenv.cfg").exists() and any(VENV.iterdir()):
-            sys.exit(f"{VENV} is no Python environment; move it away and start again.")
-        shutil.rmtree(VENV)
+    """A fresh ``.venv`` with pip in it, by whatever this Python has. Ends if there is one of somebody else's."""
+    clear_away()
     if importlib.util.find_spec("ensurepip"):
         made = try_run(sys.executable, "-m", "venv", str(VENV))
         if made.returncode == 0:
@@ -218,8 +215,34 @@ def make_environment() -> None:
             "This Python has neither ensurepip nor pip, so nothing can be installed. "
             "Mend it by: apt install python3-venv"
         )
-    run(sys.executable, "-m", "venv", "--clear", "--without-pip", str(VENV))
+    clear_away()  # what the failed try left
+    run(sys.executable, "-m", "venv", "--without-pip", str(VENV))
     run(sys.executable, "-m", "pip", "--python", str(VENV_PYTHON), "install", "--quiet", "pip")
+
+
+def clear_away() -> None:
+    """An empty ``.venv``, marked as made here; what nobody made here is never deleted, but told, and the end."""
+    if VENV.is_symlink() or VENV.exists():
+        if not is_made_here():
+            sys.exit(
+                f"{VENV} was not made by this program, so it is left as it is. Either move it away "
+                f"(mv {VENV} {VENV}.mine) and start again, or, if it is a Python environment that you "
+                f"want to use, start with its Python: {VENV_PYTHON} manage.py …; that installs what is "
+                "missing into it and deletes nothing."
+            )
+        if VENV.is_symlink():
+            VENV.unlink()
+        else:
+            shutil.rmtree(VENV)
+    VENV.mkdir()
+    MADE_HERE.touch()
+
+
+def is_made_here() -> bool:
+    """Whether ``.venv`` is of this program's making (then it bears its mark, or a stamp), or empty."""
+    if any(path.exists() for path in (MADE_HERE, stamp("server"), stamp("dev"))):
+        return True
+    return not VENV.is_symlink() and VENV.is_dir() and not any(VENV.iterdir())
 
 
 def pip(*arguments: str) -> None:

@@ -182,13 +182,43 @@ def test_failed_set_up_shows_why_and_is_not_taken_for_done(ready: Path):
     assert not runpy.run_path(str(ready / "manage.py"))["is_ready"]("server")
 
 
-def test_somebody_elses_folder_is_left_alone(checkout: Path):
-    (checkout / ".venv").mkdir()
-    (checkout / ".venv" / "letters.txt").write_text("dear")
+@pytest.mark.parametrize(
+    "is_environment",
+    [
+        False,
+        True,
+    ],  # a folder of letters; an environment made by hand, with what was installed in it
+)
+def test_somebody_elses_folder_is_left_alone(checkout: Path, is_environment: bool):
+    venv = checkout / ".venv"
+    venv.mkdir()
+    (venv / "letters.txt").write_text("dear")
+    if is_environment:
+        (venv / "pyvenv.cfg").write_text("home = /usr/bin\n")
+        (venv / "bin").mkdir()
+        (venv / "bin" / "python").symlink_to(sys.executable)
+    before = sorted(venv.rglob("*"))
     done = run(checkout, "doctor")
     assert done.returncode == 1
     assert "move it away" in done.stderr
-    assert (checkout / ".venv" / "letters.txt").exists()
+    assert ".venv/bin/python manage.py" in done.stderr
+    assert sorted(venv.rglob("*")) == before
+
+
+def test_link_to_somebody_elses_folder_is_left_alone(checkout: Path, tmp_path: Path):
+    (tmp_path / "mine").mkdir()
+    (checkout / ".venv").symlink_to(tmp_path / "mine")
+    done = run(checkout, "doctor")
+    assert "move it away" in done.stderr
+    assert (checkout / ".venv").is_symlink()
+
+
+def test_broken_environment_of_its_own_making_is_made_anew(checkout: Path):
+    manage = runpy.run_path(str(checkout / "manage.py"))
+    manage["clear_away"]()
+    (checkout / ".venv" / "half").touch()
+    manage["clear_away"]()
+    assert [path.name for path in (checkout / ".venv").iterdir()] == [".arena-made"]
 
 
 def test_switched_off_it_runs_where_it_is(checkout: Path):
