@@ -29,6 +29,7 @@ from engine.formats.stages import StagePlan
 from engine.record import BoardsContest, encode_record, record_schema
 from tests.bundles import played_bundle
 from tests.changes import UNJUDGED, changed, leaves_of, put
+from tests.oracle.tournament_judge import judge as second_judge
 
 KNOCK_OUT = StagePlan(format="single_elimination", options={"third_place": True})
 EIGHT_BOARDS = BoardsContest(8, 0)
@@ -358,3 +359,34 @@ def test_a_bundle_is_as_the_schema_says(name):
     schema.validate(document)
     document["entrants"][0]["rank"] = 1
     assert not schema.is_valid(document)
+
+
+@every_tournament
+def test_a_second_judge_that_shares_no_code_agrees(name):
+    assert second_judge(json.loads(encode_bundle(bundle_of(name)))) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "check"),
+    [
+        ("tournament.commitment", "seal"),
+        ("tournament.pub", "seal"),
+        ("entrants.0.bots.0.wheel", "seal"),
+        ("entrants.2.seed", "seeds"),
+        ("records.SW/R1/M1.games.0.deals.0.hands.0", "records"),
+        ("records.SW/R1/M1.games.0.deals.0.key", "records"),
+        ("records.SW/R2/M1.games.3.deals.0.actions.2", "records"),
+        ("stages.0.rounds.0.pairings.0.result.points.0", "results"),
+        ("stages.0.rounds.0.pairings.0.result.scores.0", "results"),
+        ("stages.0.standings.1.points_difference", "sums"),
+        ("stages.0.standings.0.tie_breaks.0.working", "digest"),
+    ],
+)
+def test_the_second_judge_notices_it_too(path, check):
+    document = json.loads(encode_bundle(bundle_of("Swiss")))
+    steps = tuple(int(step) if step.isdecimal() else step for step in _steps(path))
+    old = document
+    for step in steps:
+        old = old[step]
+    put(document, steps, changed(old, Random(path)))
+    assert check in [line.split(":")[0] for line in second_judge(document)]
