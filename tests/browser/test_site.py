@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tournament.players.models import ApiToken, Player
+from tournament.scrimmages.services import BatchPlay, play_batch
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -189,3 +190,13 @@ def test_phone_shows_the_interval_and_the_whole_leaderboard(watched, live_server
     assert watched.get_by_text("95 %: ").first.is_visible()
     scrolled = "e => e.scrollWidth - e.clientWidth"
     assert watched.locator(".table-scroll").evaluate(scrolled) == 0
+
+
+def test_page_of_a_scrimmage_renews_itself_until_it_is_over(watched, live_server, site, log_in):
+    log_in("ann")
+    watched.goto(f"{live_server.url}/scrimmages/{site.scrimmage.pk}/")
+    assert watched.get_by_role("heading", name="Numbers").is_visible()
+    assert watched.locator("[data-live]").count() == 1
+    assert play_batch(scrimmage_id=site.scrimmage.pk, trusted=True) is BatchPlay.RECORDED
+    watched.wait_for_selector("main:not(:has([data-live]))")
+    assert watched.get_by_role("link", name="M2").is_visible()

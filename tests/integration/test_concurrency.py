@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.db import connections, transaction
 
+from tests.scrimmage_factories import make_scrimmage, make_wish
 from tests.tournament_factories import (
     make_bot,
     make_player,
@@ -44,6 +45,9 @@ from tournament.leaderboards.services import (
 )
 from tournament.players.models import VERSION_TRANSITIONS, BotVersion, VersionState
 from tournament.players.services import submit_wheel
+from tournament.scrimmages.errors import ScrimmageQuotaError
+from tournament.scrimmages.models import Scrimmage, ScrimmageState
+from tournament.scrimmages.services import BatchPlay, ask, play_batch, scrimmages_to_play
 from tournament.store import leases
 from tournament.store.leases import FREE_FIELDS
 
@@ -306,3 +310,47 @@ def test_same_wheel_submitted_eight_times_at_once_is_one_version():
     found = at_once(lambda _: submit_wheel(owner=owner, data=data).pk)
     assert len(set(found)) == 1
     assert BotVersion.objects.count() == 1
+
+
+def test_each_batch_of_a_scrimmage_is_played_by_one_of_eight():
+    """Whoever comes while it is played finds it taken, whoever comes after plays the next one."""
+    scrimmage = make_scrimmage(most_sets=60)
+
+    def play(number: int) -> list[BatchPlay]:
+        came = []
+        while Scrimmage.objects.get(pk=scrimmage.pk).is_open:
+            name = f"worker {number}"
+            came.append(play_batch(scrimmage_id=scrimmage.pk, owner=name, trusted=True))
+        return came
+
+    came = Counter(play for plays in at_once(play) for play in plays)
+    assert came[BatchPlay.RECORDED] == 3
+    assert set(came) <= {BatchPlay.RECORDED, BatchPlay.NOT_OURS}
+    scrimmage.refresh_from_db()
+    batches = list(scrimmage.batches.order_by("number"))
+    assert [(batch.number, len(batch.scores)) for batch in batches] == [(1, 20), (2, 20), (3, 20)]
+    assert len({batch.fence for batch in batches}) == 3
+    assert (scrimmage.state, scrimmage.sets) == (ScrimmageState.FINISHED, 60)
+
+
+def test_of_eight_that_ask_for_the_last_one_allowed_one_gets_it(settings):
+    settings.ARENA_SCRIMMAGES_OPEN = 1
+    wish = make_wish()
+
+    def ask_for_it(_: int) -> bool:
+        try:
+            ask(wish=wish, by=wish.first.bot.owner)
+        except ScrimmageQuotaError:
+            return False
+        return True
+
+    assert Counter(at_once(ask_for_it)) == {True: 1, False: PROCESSES - 1}
+    assert Scrimmage.objects.count() == 1
+
+
+def test_of_eight_dispatches_at_once_each_scrimmage_is_queued_by_one(settings):
+    settings.ARENA_SCRIMMAGE_SLOTS = settings.ARENA_SCRIMMAGES_OPEN = 4
+    wish = make_wish()
+    asked = {ask(wish=wish, by=wish.first.bot.owner).pk for _ in range(4)}
+    queued = [pk for ids in at_once(lambda _: scrimmages_to_play()) for pk in ids]
+    assert sorted(queued) == sorted(asked)

@@ -20,6 +20,7 @@ CHOSEN = (
     "tests/unit/tournament/competitions/test_dispatching.py",
     "tests/unit/tournament/competitions/test_rulings.py",
     "tests/unit/tournament/workers",
+    "tests/unit/tournament/scrimmages",
 )
 
 

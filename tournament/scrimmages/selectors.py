@@ -339,8 +339,7 @@ def scrimmage_findings(scrimmage: Scrimmage) -> Findings:
 
 def spell_scrimmage(scrimmage: Scrimmage, findings: Findings) -> str:
     """The answer in a sentence."""
-    first, other = entrants_of(scrimmage)
-    return spell_answer(first.name, other.name, scrimmage.question, findings)
+    return spell_answer(str(scrimmage.first), str(scrimmage.other), scrimmage.question, findings)
 
 
 def compare_command(scrimmage: Scrimmage) -> str:

@@ -27,7 +27,7 @@ from tournament.players.views import player_of
 from tournament.scrimmages import selectors
 from tournament.scrimmages.errors import ScrimmageError
 from tournament.scrimmages.forms import AllowForm, ScrimmageForm
-from tournament.scrimmages.models import Batch, Scrimmage, ScrimmageState
+from tournament.scrimmages.models import Answer, Batch, Difference, Scrimmage, ScrimmageState
 from tournament.scrimmages.services import CANCELLED_BY_OWNER, cancel_scrimmage
 
 SCRIMMAGES_A_PAGE = 30
@@ -75,10 +75,22 @@ def scrimmage_rows(rows: Sequence[Scrimmage]) -> list[ScrimmageRow]:
     ]
 
 
+_NO_WORSE = {
+    Answer.BETTER: "no worse",
+    Answer.NOT_BETTER: "worse",
+    Answer.UNDECIDED: Answer.UNDECIDED.label,
+    Answer.FAULT: Answer.FAULT.label,
+}
+
+
+def _is_no_worse(row: Scrimmage) -> bool:
+    return row.difference == Difference.NO_WORSE
+
+
 def spell_state(row: Scrimmage) -> str:
     """Where it stands, for people: one that has begun is running, though it waits between its batches."""
     if row.answer:
-        return row.get_answer_display()
+        return _NO_WORSE[Answer(row.answer)] if _is_no_worse(row) else row.get_answer_display()
     return "running" if _shown_state(row) == "running" else row.get_state_display()
 
 
@@ -198,10 +210,14 @@ def _numbers(row: Scrimmage, findings: Findings) -> list[tuple[str, str]]:
     return [
         (f"Sets of {row.first}", _spell_counts(findings.counts)),
         ("Score", spell_estimate(first.score, ".3f")),
-        ("Points a board", spell_estimate(first.points, "+.2f")),
-        (f"Elo over {row.other}", spell_elo(compared.elo)),
-        ("Better by chance of", f"{compared.superiority:.1%} (LOS)"),
+        ("Points a board", _true_minus(spell_estimate(first.points, "+.2f"))),
+        (f"Elo over {row.other}", _true_minus(spell_elo(compared.elo))),
+        ("Likelihood that it is better", f"{compared.superiority:.3f} (LOS)"),
     ]
+
+
+def _true_minus(number: str) -> str:
+    return number.replace("-", "−")
 
 
 def _spell_counts(counts: Sequence[int]) -> str:

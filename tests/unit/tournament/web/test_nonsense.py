@@ -151,6 +151,14 @@ def test_no_body_breaks_the_api(program, site, name, value):
     body = {"bot": "aces", name: value}
     answer = program.post("/api/tournaments/open-one/entries", body, "application/json")
     assert answer.status_code in {201, 404, 422}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**30, None, {}, "a\0b", "\ud800", {"\ud800": "\ud800"}, {"target": 10**30}],
+    ids=["number", "null", "object", "NUL", "surrogate", "surrogates", "option"],
+)
+def test_no_wish_for_a_scrimmage_breaks_the_api(program, site, value):
     wish = {"bot": "aces", "against": "beta", "game": "eighty"}
     names = (
         *wish,
