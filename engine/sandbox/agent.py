@@ -41,10 +41,10 @@ from engine.sandbox.launcher import (
     BubblewrapLauncher,
     Launched,
     Launcher,
-    parent_of,
     receive_hello,
 )
 from engine.sandbox.probe import ProbeReport, require_sandbox
+from engine.sandbox.processes import parent_of
 from engine.sandbox.runtime import BOT_FOLDER
 from engine.sandbox.starvation import Schedule, Starvation, read_schedule
 from engine.sandbox.zygote_launcher import shared_launcher

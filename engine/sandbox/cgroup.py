@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 
 from engine.errors import InfrastructureError
+from engine.sandbox import processes
+from engine.sandbox.processes import has_ended, own_mark, pid_namespace
 
 MEMORY_BYTES = 2 * 1024 * 1024 * 1024
 """For all bots of a zygote: those of one match, of which each may have an eighth or a fifth of it."""
@@ -24,7 +26,6 @@ PROCESSES = 64
 """For a zygote and its bots."""
 _CONTROLLERS = frozenset({"memory", "pids"})
 _NAME = "arena-bots"
-_PROC = Path("/proc")
 _PARTING_SECONDS = 2.0
 _numbers = itertools.count(1)
 
@@ -60,7 +61,7 @@ def make_group() -> Group | None:
     home = find_home()
     if home is None:
         return None
-    group = Group(home / f"{_NAME}-{os.getpid()}-{_start_time(os.getpid())}-{next(_numbers)}")
+    group = Group(home / f"{_NAME}-{own_mark()}-{next(_numbers)}")
     try:
         _make(group)
     except OSError as error:
@@ -81,11 +82,11 @@ def find_home() -> Path | None:
 
 
 def sweep_groups() -> int:
-    """End the groups whose worker is gone; how many there were."""
+    """End the groups of this user whose worker, a process of this pid namespace, is gone; how many there were."""
     home = find_home()
     if home is None:
         return 0
-    left = [folder for folder in home.glob(f"{_NAME}-*-*-*") if _is_orphan(folder)]
+    left = [folder for folder in home.glob(f"{_NAME}-{pid_namespace()}-*") if _is_orphan(folder)]
     for folder in left:
         Group(folder).end()
     return len(left)
@@ -93,8 +94,8 @@ def sweep_groups() -> int:
 
 def _own_group() -> Path | None:
     try:
-        lines = (_PROC / "self" / "cgroup").read_text().splitlines()
-        mounts = (_PROC / "self" / "mounts").read_text().splitlines()
+        lines = (processes.PROC / "self" / "cgroup").read_text().splitlines()
+        mounts = (processes.PROC / "self" / "mounts").read_text().splitlines()
     except OSError:
         return None
     paths = [line.removeprefix("0::") for line in lines if line.startswith("0::")]
@@ -117,7 +118,7 @@ def _serves(place: Path) -> bool:
         enabled = place / "cgroup.subtree_control"
         if not set(enabled.read_text().split()) >= _CONTROLLERS:
             enabled.write_text("+memory +pids")
-        trial = Group(place / f"{_NAME}-{os.getpid()}-{_start_time(os.getpid())}-0")
+        trial = Group(place / f"{_NAME}-{own_mark()}-0")
         _make(trial)
     except OSError:
         return False
@@ -147,13 +148,8 @@ def _remove(folder: Path) -> bool:
 
 
 def _is_orphan(folder: Path) -> bool:
-    _, _, pid, began, _ = folder.name.split("-")
-    return _start_time(int(pid)) != began
-
-
-def _start_time(pid: int) -> str | None:
+    mark = folder.name.removeprefix(f"{_NAME}-").rpartition("-")[0]
     try:
-        stat = (_PROC / str(pid) / "stat").read_text()
-    except OSError:
-        return None
-    return stat.rpartition(")")[2].split()[19]
+        return has_ended(mark) and folder.stat().st_uid == os.geteuid()
+    except FileNotFoundError:  # another process sweeps too
+        return False

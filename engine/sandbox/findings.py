@@ -142,14 +142,15 @@ def _look_at_interpreter() -> Iterator[Finding]:
 
 
 def _look_at_memory() -> Iterator[Finding]:
-    from engine.sandbox.memory import LEAST_BYTES, memory_folder
+    from engine.sandbox.memory import LEAST_BYTES, memory_complaint, memory_folder
 
     folder = memory_folder()
     if folder is not None:
         yield Finding("files of bots", "ok", f"in memory, {folder}")
         return
+    complaint = memory_complaint()
     note = (
         "bots see files on a disk, whose caches one can leave marks in for another to find: have a tmpfs of "
         f"{LEAST_BYTES >> 20} MiB or more without noexec, and name it by ARENA_MEMORY (see docs/sandbox.md)"
     )
-    yield Finding("files of bots", "weak", "on a disk", (note,))
+    yield Finding("files of bots", "weak", "on a disk", (complaint, note) if complaint else (note,))

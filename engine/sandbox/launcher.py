@@ -21,6 +21,7 @@ from typing import Protocol
 from engine.errors import InfrastructureError, SandboxUnavailableError
 from engine.sandbox import numeric, policy
 from engine.sandbox.memory import shown_files, wheel_in_memory
+from engine.sandbox.processes import has_ended, own_mark, parent_of, user_of
 from engine.sandbox.runtime import (
     BOT_FOLDER,
     CODE_FOLDER,
@@ -180,12 +181,6 @@ def _kill_child(pid: int, *, parent: int) -> None:
             os.close(pidfd)
 
 
-def parent_of(pid: int) -> int | None:
-    """The pid of a process's parent; None if there is no such process."""
-    fields = _stat_fields(pid)
-    return int(fields[1]) if fields else None
-
-
 def receive_hello(channel: socket.socket, size: int) -> tuple[bytes, int | None]:
     """The next packet, and its sender's pid as this system counts."""
     packet, ancillary, _, _ = channel.recvmsg(size, socket.CMSG_SPACE(_UCRED.size))
@@ -255,7 +250,7 @@ def spawn(command: list[str], log_fd: int, inherited: tuple[int, ...]) -> subpro
     is_python = command[0] == find_runtime().interpreter  # which finds its library by its name
     try:
         return subprocess.Popen(
-            command if is_python else [_owner_mark(), *command[1:]],
+            command if is_python else [f"{_NAME}:{own_mark()}", *command[1:]],
             executable=command[0],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -293,7 +288,7 @@ def open_log(name: str, until: contextlib.ExitStack) -> int:
 
 
 def sweep_orphans() -> int:
-    """End every bubblewrap of ours whose owner is gone; how many there were."""
+    """End every bubblewrap of this user whose owner, a process of this pid namespace, is gone; how many there were."""
     ended = 0
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal() and _is_orphan(folder):
@@ -314,33 +309,8 @@ def _is_orphan(folder: Path) -> bool:
         name = (folder / "cmdline").read_bytes().split(b"\0", 1)[0].decode("ascii", "replace")
     except OSError:
         return False
-    mark, _, owner = name.partition(":")
-    pid, _, start = owner.partition(":")
-    return mark == _NAME and pid.isdecimal() and _start_time(int(pid)) != start
-
-
-@cache
-def _owner_mark_of(pid: int) -> str:
-    return f"{_NAME}:{pid}:{_start_time(pid)}"
-
-
-def _owner_mark() -> str:
-    return _owner_mark_of(os.getpid())
-
-
-def _start_time(pid: int) -> str | None:
-    """When a process started, in clock ticks since boot; None if there is none."""
-    fields = _stat_fields(pid)
-    return fields[19] if fields else None
-
-
-def _stat_fields(pid: int) -> list[str] | None:
-    """``/proc/PID/stat`` from its third field on: the second may contain anything."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    return stat.rpartition(")")[2].split()
+    name, _, mark = name.partition(":")
+    return name == _NAME and has_ended(mark) and user_of(int(folder.name)) == os.getuid()
 
 
 @cache
@@ -398,5 +368,5 @@ def _try_bubblewrap(bubblewrap: str) -> str | None:
 __all__ = [
     "LOAD_NUMPY", "Bubblewrap", "BubblewrapLauncher", "Launched", "Launcher", "Process",
     "bubblewrap_command", "find_bubblewrap", "interpreter_command", "is_unpacked_wheel", "open_channel", "open_engine",
-    "open_log", "parent_of", "readable_inside", "receive_hello", "spawn", "sweep_orphans", "uses_numpy",
+    "open_log", "readable_inside", "receive_hello", "spawn", "sweep_orphans", "uses_numpy",
 ]  # fmt: skip

@@ -12,7 +12,9 @@ import atexit
 import contextlib
 import hashlib
 import os
+import secrets
 import shutil
+import stat
 import sys
 import tempfile
 import threading
@@ -24,6 +26,7 @@ from pathlib import Path
 
 from engine.errors import InfrastructureError
 from engine.sandbox.holding import hold, sweep
+from engine.sandbox.processes import has_ended, own_mark, pid_namespace
 from engine.sandbox.runtime import NOT_FOR_BOTS, Runtime, find_runtime, runtime_libraries
 from engine.wheels import mark_of
 
@@ -33,7 +36,7 @@ LEAST_BYTES = 256 * 1024 * 1024
 """A smaller one is of no use: the interpreter, its library and numpy take about 130 MiB."""
 WHEELS_BYTES = 256 * 1024 * 1024
 """Unpacked wheels that one process keeps in memory; at most a quarter of what there is."""
-_SCRATCH = "making-"
+_SCRATCH, _WHEELS = "making-", "wheels-"
 _KEPT_WHEELS = 8
 """So many that were used last are kept in any case: those of the match that is played."""
 
@@ -59,33 +62,64 @@ def memory_folder() -> Path | None:
     """Our own folder in a file system in memory from which programs may run; None if there is none."""
     chosen = os.environ.get("ARENA_MEMORY")
     for place in map(Path, (chosen,) if chosen else PLACES):
-        if not _is_memory(place):
-            continue
-        folder = place / f"domino-arena-{os.getuid()}"
-        with contextlib.suppress(OSError):
-            folder.mkdir(mode=0o755, exist_ok=True)
-            found = folder.lstat()
-            if found.st_uid == os.getuid() and folder.is_dir() and not folder.is_symlink():
-                folder.chmod(0o755)
-                return folder
+        if complaint_of(place) is None:
+            with contextlib.suppress(OSError):
+                return _own_folder(place)
     return None
 
 
-def _is_memory(place: Path) -> bool:
-    """Whether it lies in a tmpfs that is large enough and lets programs run."""
+def memory_complaint() -> str | None:
+    """Why the place that ``ARENA_MEMORY`` names cannot be used; None if it can, or none is named."""
+    chosen = os.environ.get("ARENA_MEMORY")
+    complaint = complaint_of(Path(chosen)) if chosen else None
+    return complaint and f"ARENA_MEMORY names {chosen}, which cannot be used: {complaint}"
+
+
+def complaint_of(place: Path) -> str | None:
+    """Why copies cannot lie there; None if it is a tmpfs that is large enough, lets programs run, and lets us in."""
     try:
         path = place.resolve(strict=True)
-        mounts = Path("/proc/self/mounts").read_text().splitlines()
-        size = os.statvfs(path)
-    except OSError:
-        return False
-    fields = [line.split() for line in mounts]
+        kind, options = _mount_of(path)
+        size, mode = os.statvfs(path), path.stat().st_mode
+    except OSError as error:
+        return (error.strerror or str(error)).lower()
+    total = size.f_blocks * size.f_frsize
+    if kind != "tmpfs":
+        return f"it lies in a file system of type {kind}, not tmpfs"
+    if "noexec" in options.split(","):
+        return "it is mounted noexec"
+    if total < LEAST_BYTES:
+        return f"it has {total >> 20} MiB, and {LEAST_BYTES >> 20} are needed"
+    if not stat.S_ISDIR(mode):
+        return "it is no folder"
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        return "anybody may rename what lies in it: give it the mode 1777"
+    if not os.access(path, os.W_OK | os.X_OK):
+        return "nothing may be written there"
+    return None
+
+
+def _mount_of(path: Path) -> tuple[str, str]:
+    """The type of file system that it lies in, and the options of its mount. Raises OSError."""
+    fields = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
     above = [field for field in fields if path.is_relative_to(field[1])]
     if not above:
-        return False
+        return "unknown", ""
     _, _, kind, options, *_ = max(enumerate(above), key=lambda row: (len(row[1][1]), row[0]))[1]
-    is_large = size.f_blocks * size.f_frsize >= LEAST_BYTES
-    return kind == "tmpfs" and "noexec" not in options.split(",") and is_large
+    return kind, options
+
+
+def _own_folder(place: Path) -> Path:
+    """A folder that no other user can look into. Where one took its name, it gets another, which cannot be guessed."""
+    name = f"domino-arena-{os.getuid()}"
+    with contextlib.suppress(FileExistsError):
+        (place / name).mkdir(mode=0o700)
+    for folder in (place / name, *sorted(place.glob(f"{name}-*"))):
+        found = folder.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+            folder.chmod(0o700)
+            return folder
+    return Path(tempfile.mkdtemp(dir=place, prefix=f"{name}-"))
 
 
 @cache
@@ -203,19 +237,25 @@ class _Wheels:
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._copies: dict[str, _Copy] = {}
+        self._key = secrets.token_bytes(32)
         room = os.statvfs(folder)
         self._most = min(WHEELS_BYTES, room.f_blocks * room.f_frsize // 4)
 
     def hold(self, unpacked: Path) -> Path:
         """The copy of an unpacked wheel. Raises InfrastructureError if there is none, or no room."""
         with self._lock:
-            target = self.folder / unpacked.name
+            target = self.place_of(unpacked.name)
             original = mark_of(unpacked)
             held = self._copies.pop(unpacked.name, None)
             if held is None or held.original != original or held.mark != mark_of(target):
                 held = self._copy(unpacked, target, original)
             self._copies[unpacked.name] = held
             return target
+
+    def place_of(self, name: str) -> Path:
+        """Where the copy of a wheel lies: bots could ask for what they can name, and guess no name like this."""
+        hidden = hashlib.blake2b(name.encode(), key=self._key, digest_size=32).hexdigest()
+        return self.folder / hidden
 
     def _copy(self, unpacked: Path, target: Path, original: str) -> _Copy:
         self._make_room(self._most)
@@ -247,7 +287,7 @@ class _Wheels:
         ):
             oldest = next(iter(self._copies))
             del self._copies[oldest]
-            shutil.rmtree(self.folder / oldest, ignore_errors=True)
+            shutil.rmtree(self.place_of(oldest), ignore_errors=True)
             removed = True
         return removed
 
@@ -276,8 +316,8 @@ def wheel_in_memory(unpacked: Path) -> Path:
 
 
 def _own_wheels(place: Path) -> _Wheels:
-    _sweep(place.glob(f"wheels-{_pid_namespace()}-*"))
-    folder = place / f"wheels-{_pid_namespace()}-{os.getpid()}-{_start_time(os.getpid())}"
+    _sweep(place.glob(f"{_WHEELS}{pid_namespace()}-*"))
+    folder = place / f"{_WHEELS}{own_mark()}"
     folder.mkdir(exist_ok=True)
     wheels = _Wheels(folder)
     atexit.register(wheels.remove)
@@ -285,24 +325,10 @@ def _own_wheels(place: Path) -> _Wheels:
 
 
 def _sweep(folders: Iterable[Path]) -> None:
-    """Remove what processes left that have ended."""
+    """Remove what processes of this pid namespace left that have ended."""
     for folder in folders:
-        _, _, pid, began = folder.name.split("-")
-        if _start_time(int(pid)) != began:
+        if has_ended(folder.name.removeprefix(_WHEELS)):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _pid_namespace() -> int:
-    """Whose pids we count in: another container may share the memory, but not the pids."""
-    return Path("/proc/self/ns/pid").stat().st_ino
-
-
-def _start_time(pid: int) -> str | None:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    return stat.rpartition(")")[2].split()[19]
 
 
 __all__ = ["memory_folder", "shown_files", "wheel_in_memory"]

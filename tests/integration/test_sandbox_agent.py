@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -18,6 +19,7 @@ from engine.agents import Declined, Failure, Limits, Reply
 from engine.errors import InfrastructureError, SandboxUnavailableError
 from engine.games import get_game
 from engine.sandbox import launcher, policy, probe, runtime
+from engine.sandbox.processes import parent_of, pid_namespace, stat_fields
 from engine.shuffle import Stream
 from tests.hostile.stage import (
     GENEROUS,
@@ -336,7 +338,7 @@ def test_stopped_bot_does_not_think_in_its_opponents_time(tmp_path):
 
 
 def state_of(pid: int) -> str:
-    return launcher._stat_fields(pid)[0]
+    return stat_fields(pid)[0]
 
 
 def test_lease_is_kept_alive_while_a_bot_sleeps(tmp_path):
@@ -415,7 +417,7 @@ time.sleep(600)
     ) as host:
         pids = [int(pid) for pid in host.stdout.readline().split()]
         assert len(pids) == 2
-        assert all(launcher.parent_of(pid) for pid in pids)
+        assert all(parent_of(pid) for pid in pids)
         host.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 30
     while any(alive(pid) for pid in pids):
@@ -424,20 +426,50 @@ time.sleep(600)
 
 
 def alive(pid: int) -> bool:
-    fields = launcher._stat_fields(pid)
+    fields = stat_fields(pid)
     return fields is not None and fields[0] != "Z"
 
 
-def test_orphans_of_a_killed_worker_are_swept():
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
+@contextlib.contextmanager
+def left_behind(mark):
+    """A process that is called as a bubblewrap whose worker has that mark."""
     with subprocess.Popen(
-        [f"arena-bot:{gone.pid}:1", "-c", "import time; time.sleep(600)"], executable=sys.executable
+        [f"arena-bot:{mark}", "-c", "import time; time.sleep(600)"], executable=sys.executable
     ) as orphan:
-        while not Path(f"/proc/{orphan.pid}/cmdline").read_bytes().startswith(b"arena-bot"):
-            time.sleep(0.001)
+        try:
+            while not Path(f"/proc/{orphan.pid}/cmdline").read_bytes().startswith(b"arena-bot"):
+                time.sleep(0.001)
+            yield orphan
+        finally:
+            orphan.kill()
+
+
+@pytest.fixture
+def gone():
+    """The pid of a process that has ended."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    return ended.pid
+
+
+def test_orphans_of_a_killed_worker_are_swept(gone):
+    with left_behind(f"{pid_namespace()}-{gone}-1") as orphan:
         assert launcher.sweep_orphans() == 1
         assert orphan.wait() == -signal.SIGKILL
+
+
+def test_bots_of_a_worker_whose_pids_are_others_are_not_swept(gone):
+    with left_behind(f"{pid_namespace() + 1}-{gone}-1") as orphan:
+        assert launcher.sweep_orphans() == 0
+        assert orphan.poll() is None
+
+
+def test_another_user_s_process_is_not_swept_whatever_it_is_called(gone, monkeypatch):
+    with left_behind(f"{pid_namespace()}-{gone}-1") as orphan:
+        uid = os.getuid()
+        monkeypatch.setattr(os, "getuid", lambda: uid + 1)
+        assert launcher.sweep_orphans() == 0
+        assert orphan.poll() is None
 
 
 def test_bots_of_a_living_worker_are_not_swept(tmp_path):

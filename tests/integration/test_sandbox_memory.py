@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from engine.errors import InfrastructureError
 from engine.record import BoardsContest, BotRef, DealSource, EntrantRef, make_spec
 from engine.runner import run_match
 from engine.sandbox import findings, memory
+from engine.sandbox.processes import own_mark, pid_namespace
 from engine.sandbox.runtime import find_runtime
 from engine.sdk.timecontrol import time_control
 from engine.shuffle import local_prk
@@ -129,10 +131,8 @@ def test_wheels_used_longest_ago_leave_first_and_those_of_a_match_stay(tmp_path,
     for folder in folders:
         wheels.hold(folder)
         wheels.hold(folders[0])
-    kept = {path.name for path in wheels.folder.iterdir()}
-    assert "w0" in kept
-    assert "w1" not in kept
-    assert {f"w{number}" for number in range(13, 20)} <= kept
+    kept = [f"w{number}" for number in range(20) if wheels.place_of(f"w{number}").exists()]
+    assert kept == ["w0", *(f"w{number}" for number in range(13, 20))]
 
 
 def test_file_that_was_changed_deep_in_a_wheel_is_copied_anew(tmp_path, wheels):
@@ -196,23 +196,24 @@ def test_lost_folder_is_our_failure(tmp_path, wheels):
 
 
 def test_folders_of_ended_processes_are_swept(tmp_path):
-    own = memory._start_time(os.getpid())
-    ended, living = tmp_path / "wheels-7-1-0", tmp_path / f"wheels-7-{os.getpid()}-{own}"
-    ended.mkdir()
-    living.mkdir()
+    own = pid_namespace()
+    ended = f"wheels-{own}-{os.getpid()}-0"  # whose pid is another's now: ours
+    kept = {f"wheels-{own_mark()}", f"wheels-{own + 1}-{os.getpid()}-0", "wheels-of-somebody"}
+    for name in (ended, *kept):
+        (tmp_path / name).mkdir()
     memory._sweep(tmp_path.glob("wheels-*"))
-    assert list(tmp_path.iterdir()) == [living]
+    assert {path.name for path in tmp_path.iterdir()} == kept
 
 
 @pytest.mark.parametrize(
-    ("mount", "is_memory"),
+    ("mount", "complaint"),
     [
-        ("tmpfs {} tmpfs rw 0 0", True),
-        ("tmpfs {} tmpfs rw,noexec 0 0", False),  # no program could run from there
-        ("disk {} ext4 rw 0 0", False),
+        ("tmpfs {} tmpfs rw 0 0", None),
+        ("tmpfs {} tmpfs rw,noexec 0 0", "mounted noexec"),  # no program could run from there
+        ("disk {} ext4 rw 0 0", "of type ext4, not tmpfs"),
     ],
 )
-def test_memory_is_a_tmpfs_from_which_programs_run(tmp_path, monkeypatch, mount, is_memory):
+def test_memory_is_a_tmpfs_from_which_programs_run(tmp_path, monkeypatch, mount, complaint):
     real = Path.read_text
     monkeypatch.setattr(
         Path,
@@ -223,7 +224,52 @@ def test_memory_is_a_tmpfs_from_which_programs_run(tmp_path, monkeypatch, mount,
             else real(path, *args, **named)
         ),
     )
-    assert memory._is_memory(tmp_path) is is_memory
+    found = memory.complaint_of(tmp_path)
+    assert found is None if complaint is None else complaint in found
+
+
+def test_place_in_which_anybody_may_rename_is_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "_mount_of", lambda place: ("tmpfs", "rw"))
+    for mode, complaint in ((0o777, "mode 1777"), (0o1777, None), (0o755, None)):
+        tmp_path.chmod(mode)
+        found = memory.complaint_of(tmp_path)
+        assert found is None if complaint is None else complaint in found
+
+
+def test_own_folder_is_closed_to_others(tmp_path):
+    folder = memory._own_folder(tmp_path)
+    folder.chmod(0o755)
+    assert memory._own_folder(tmp_path) == folder
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("taken", ["a link", "a file", "another user's folder"])
+def test_name_that_somebody_took_is_not_used_and_workers_share_another(
+    tmp_path, monkeypatch, taken
+):
+    uid = os.getuid() + (taken == "another user's folder")
+    place, elsewhere = tmp_path / "place", tmp_path / "elsewhere"
+    place.mkdir()
+    elsewhere.mkdir(mode=0o755)
+    name = place / f"domino-arena-{uid}"
+    if taken == "a link":
+        name.symlink_to(elsewhere)
+    elif taken == "a file":
+        name.touch()
+    else:
+        name.mkdir()
+        real = os.lstat
+        monkeypatch.setattr(os, "getuid", lambda: uid)
+        monkeypatch.setattr(Path, "lstat", lambda path: _owned(real(path), uid - (path == name)))
+    folder = memory._own_folder(place)
+    assert folder.parent == place
+    assert folder != name
+    assert memory._own_folder(place) == folder
+    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o755
+
+
+def _owned(found: os.stat_result, uid: int) -> os.stat_result:
+    return os.stat_result((*found[:4], uid, *found[5:]))
 
 
 def test_doctor_is_told_where_there_is_no_memory_to_show(monkeypatch):
@@ -231,3 +277,17 @@ def test_doctor_is_told_where_there_is_no_memory_to_show(monkeypatch):
     (finding,) = findings._look_at_memory()
     assert finding.grade == "weak"
     assert "ARENA_MEMORY" in finding.advice[0]
+
+
+def test_doctor_is_told_why_the_place_that_is_named_cannot_be_used(tmp_path, monkeypatch):
+    memory.memory_folder.cache_clear()
+    try:
+        for place, why in ((tmp_path / "nowhere", "no such file"), (Path("/proc"), "type proc")):
+            monkeypatch.setenv("ARENA_MEMORY", str(place))
+            (finding,) = findings._look_at_memory()
+            assert finding.grade == "weak"
+            assert finding.advice[0].startswith(f"ARENA_MEMORY names {place}, which cannot be used")
+            assert why in finding.advice[0]
+            memory.memory_folder.cache_clear()
+    finally:
+        memory.memory_folder.cache_clear()

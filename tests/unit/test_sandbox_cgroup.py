@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import InfrastructureError
-from engine.sandbox import cgroup
+from engine.sandbox import cgroup, processes
 from engine.sandbox.cgroup import Group, find_home, make_group, sweep_groups
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="cgroups are Linux's")
@@ -28,7 +28,9 @@ class Tree:
         (self.proc / "self" / "mounts").write_text(mounts)
         self.live(os.getpid(), "100")
         self.delegated: set[Path] = set()
-        patch.setattr(cgroup, "_PROC", self.proc)
+        (self.proc / "self" / "ns").mkdir()
+        (self.proc / "self" / "ns" / "pid").touch()
+        patch.setattr(processes, "PROC", self.proc)
         patch.setattr(cgroup, "_is_delegated", self.delegated.__contains__)
         patch.setattr(cgroup.Path, "rmdir", self._rmdir)
 
@@ -136,14 +138,29 @@ def test_groups_of_dead_workers_are_ended_and_those_of_living_ones_stay(tree):
     place = tree.make("/worker", enabled="memory pids")
     tree.live_in("/worker")
     tree.live(7, "55")
-    names = ["arena-bots-7-55-1", "arena-bots-7-54-1", "arena-bots-8-1-1", "somebody-elses"]
-    for name in names:
-        (place / name).mkdir()
-    assert sweep_groups() == 2  # one's pid has passed to another process
-    assert {path.name for path in place.iterdir() if path.is_dir()} == {
-        "arena-bots-7-55-1",
+    own = processes.pid_namespace()
+    swept = {
+        f"arena-bots-{own}-7-54-1",  # its pid has passed to another process
+        f"arena-bots-{own}-8-1-1",
+    }
+    kept = {
+        f"arena-bots-{own}-7-55-1",
+        f"arena-bots-{own + 1}-8-1-1",  # of a container that counts other pids
         "somebody-elses",
     }
+    for name in swept | kept:
+        (place / name).mkdir()
+    assert sweep_groups() == len(swept)
+    assert {path.name for path in place.iterdir() if path.is_dir()} == kept
+
+
+def test_group_of_another_user_stays(tree, monkeypatch):
+    place = tree.make("/worker", enabled="memory pids")
+    tree.live_in("/worker")
+    (place / f"arena-bots-{processes.pid_namespace()}-8-1-1").mkdir()
+    uid = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: uid + 1)
+    assert sweep_groups() == 0
 
 
 @pytest.mark.skipif(find_home() is None, reason="no cgroup is delegated to this process")
