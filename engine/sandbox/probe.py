@@ -90,8 +90,8 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
 
 _WITHOUT_NAMESPACES = (
     "bots are held by Landlock, seccomp and limits alone: they have no namespaces of their own, can "
-    "see whether a file exists on this machine, leave marks in the caches of its disks for another bot to "
-    "find, and read packages that lie beside the interpreter"
+    "see whether a file exists on this machine, leave marks in the caches of its disks and in times of access "
+    "for another bot to find, and read packages that lie beside the interpreter"
 )
 
 
@@ -171,7 +171,7 @@ def _try_walls(level: Level) -> tuple[Attempt, ...]:
     from engine.sandbox.agent import sandbox_factory
     from engine.sandbox.launcher import BubblewrapLauncher
     from engine.sandbox.memory import wheel_in_memory
-    from engine.sandbox.probe_bot.arena_probe import ATTEMPTS, OTHER_FOLDER
+    from engine.sandbox.probe_bot.arena_probe import ATTEMPTS, BESIDE, OTHER_FOLDER
     from engine.sandbox.zygote_launcher import ZygoteLauncher
 
     game = next(iter(GAMES.values()))
@@ -182,8 +182,10 @@ def _try_walls(level: Level) -> tuple[Attempt, ...]:
             until.callback(zygotes.close)
         stage = Path(until.enter_context(tempfile.TemporaryDirectory(prefix="arena-probe-")))
         probe = _stage_probe(stage)
+        other = stage / OTHER_FOLDER
         if level == "bubblewrap":
-            wheel_in_memory(stage / OTHER_FOLDER)  # as a bot that has played before
+            other = wheel_in_memory(other)  # as a bot that has played before
+        (probe / BESIDE).write_text(other.name)
         agent = sandbox_factory(launcher)(
             BotSource(
                 bot="probe",

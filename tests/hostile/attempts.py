@@ -2,7 +2,8 @@
 
 Attacks that take more than a few lines are files of their own beside this one; `test_verdicts.py` has
 what each of those must come to. `code` may use what `HEAD` imports, `libc`, `PARENT` and `call`: a system call by
-its name (or number) on this machine, an OSError if it fails. What would stay behind is called `MARK`.
+its name (or number) on this machine, an OSError if it fails. What would stay behind is called `MARK`. `BESIDE`: the
+name of another bot's folder, by its hash, and in memory, where none could guess it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import seccompy
 
 from engine.agents import BotSource
 from engine.outcome import Termination
+from engine.sandbox.memory import wheel_in_memory
 
 MARK = "arena-was-here"
 """What files, queues and keys are called that an attack tries to leave."""
@@ -29,7 +31,7 @@ from engine import wire
 from engine.sdk import Strategy, hookimpl
 
 NUMBERS = {numbers}
-MARK, MARK_KEY = {mark}
+MARK, MARK_KEY, BESIDE = {mark}
 PARENT = os.getppid() or 1
 GOOD = wire.encode(wire.Answer(1, 0))
 libc = ctypes.CDLL(None, use_errno=True)
@@ -299,7 +301,9 @@ READING = [
     Attempt("reading", "what the machine is called", "if os.uname().nodename == 'bot': raise PermissionError('it has another name')", holds_at_landlock=False),
     Attempt("reading", "how full the disk is", "os.statvfs('/')"),
     Attempt("reading", "another bot", "os.listdir(os.path.dirname(os.path.dirname(__file__)))"),
-    Attempt("reading", "another bot's file", "open(os.path.dirname(os.path.dirname(__file__)) + '/' + 'f' * 64 + '/plan.txt').read()"),
+    Attempt("reading", "another bot's file", "places = [Path(__file__).parent.parent / name / 'plan.txt' for name in BESIDE]\nnext(filter(Path.exists, places), places[0]).read_text()"),
+    Attempt("reading", "whether another bot is here", "os.stat(f'{Path(__file__).parent.parent}/{BESIDE[0]}')", holds_at_landlock=False),
+    Attempt("reading", "how long another bot's file is", "os.stat(f'{Path(__file__).parent.parent}/{BESIDE[0]}/plan.txt')", holds_at_landlock=False),
     Attempt("reading", "up and down again", "open(os.path.dirname(__file__) + '/../../etc/passwd')"),
     Attempt("reading", "a link in its folder", "open(os.path.dirname(__file__) + '/link').read()"),
     Attempt("reading", "by the newer call", 'call("openat2", -100, b"/etc/passwd", bytes(24), 24)'),
@@ -469,7 +473,8 @@ def write_attempt(folder: Path, attempt: Attempt) -> BotSource:
     (other / "plan.txt").write_text("lead the doubles")
     code = "\n".join(f"        {line}" for line in attempt.code.splitlines())
     text = HEAD.replace("{numbers}", repr(_numbers_of(attempt)))
-    text = text.replace("{mark}", repr((MARK, MARK_KEY))).replace("{code}", code)
+    beside = (other.name, wheel_in_memory(other).name)
+    text = text.replace("{mark}", repr((MARK, MARK_KEY, beside))).replace("{code}", code)
     (folder / "attacker.py").write_text(text)
     (folder / "link").unlink(missing_ok=True)
     (folder / "link").symlink_to("/etc/passwd")

@@ -14,6 +14,7 @@ import pytest
 from engine.agents import BotSource, Failure, Reply
 from engine.errors import InfrastructureError
 from engine.sandbox import launcher, zygote_launcher
+from engine.sandbox.memory import wheel_in_memory
 from engine.sandbox.zygote_launcher import ZygoteLauncher
 from engine.wheels import pack_module, wheel_source
 from tests.hostile.stage import (
@@ -98,7 +99,7 @@ def test_wheel_that_is_unpacked_later_is_seen(tmp_path, forks):
 )
 def test_bot_cannot_look_into_the_bot_that_lies_beside_its_own(tmp_path, forks, look):
     victim = unpacked(tmp_path / "cache", "victim")
-    name = Path(victim.folder).name
+    name = name_inside(forks, victim)
     spy = unpacked(
         tmp_path / "cache",
         "spy",
@@ -108,6 +109,47 @@ def test_bot_cannot_look_into_the_bot_that_lies_beside_its_own(tmp_path, forks, 
     show = play_one(forks, spy)
     assert show.fault is not None
     assert re.search("PermissionError|No module named 'victim'", show.log.traceback)
+
+
+def name_inside(forks, source) -> str:
+    """How the folder of an unpacked wheel is called where bots see it."""
+    folder = Path(source.folder)
+    return (wheel_in_memory(folder) if forks._level == "bubblewrap" else folder).name
+
+
+def test_name_of_a_wheel_where_it_lies_with_others_cannot_be_known(tmp_path):
+    """A bot may look up any name: so nobody's is made of what is known, and one's own tells nothing of others'."""
+    forks = ZygoteLauncher("bubblewrap")
+    victim = unpacked(tmp_path / "cache", "victim")
+    look = f"""print(__file__)
+                    os.stat(os.path.dirname(os.path.dirname(__file__)) + "/{Path(victim.folder).name}")"""
+    spy = unpacked(tmp_path / "cache", "spy", look)
+    try:
+        assert play_one(forks, victim).fault is None
+        show = play_one(forks, spy)
+    finally:
+        forks.close()
+    assert "FileNotFoundError" in show.log.traceback
+    assert Path(spy.folder).name not in show.log.text
+
+
+def test_reading_leaves_no_mark_that_the_next_process_finds(tmp_path, forks):
+    """The kernel notes when a file, folder or link was last read, but only where that is later than its last change."""
+    source = unpacked(
+        tmp_path / "cache",
+        "reader",
+        """here = os.path.dirname(__file__)
+                    found = [here]
+                    for place, folders, files in os.walk(here):
+                        found += [os.path.join(place, name) for name in sorted(folders + files)]
+                    print(*(os.stat(path).st_atime_ns for path in found))
+                    print(*(len(open(path, "rb").read()) for path in found if os.path.isfile(path)))
+                    return observation.legal[0]""",
+    )
+    first, second = (play_one(forks, source) for _ in range(2))
+    assert first.fault is None
+    assert len(first.log.text.splitlines()[-2].split()) > 4
+    assert first.log.text == second.log.text
 
 
 def test_memory_of_a_fork_holds_nothing_of_the_bot_before(tmp_path, forks):
@@ -121,8 +163,8 @@ def test_memory_of_a_fork_holds_nothing_of_the_bot_before(tmp_path, forks):
         memory = memory_of(pid)
     finally:
         agent.close()
-    assert Path(second.folder).name.encode() in memory  # so we looked where it would be
-    assert Path(first.folder).name.encode() not in memory
+    assert name_inside(forks, second).encode() in memory  # so we looked where it would be
+    assert name_inside(forks, first).encode() not in memory
     assert b"unmistakable" not in memory
 
 

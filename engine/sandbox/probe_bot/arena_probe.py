@@ -18,6 +18,13 @@ from engine.sdk import Ruleset, Strategy, hookimpl
 
 OTHER_FOLDER, OTHER_FILE = "f" * 64, "other_bot.py"
 """What the probe laid beside this bot's folder, as one unpacked wheel lies beside another."""
+BESIDE = "beside"
+"""A file in this bot's folder with the other's name as it is here, which a bot cannot know."""
+
+
+def _other_folder() -> Path:
+    here = Path(__file__).parent
+    return here.parent / (here / BESIDE).read_text()
 
 
 def _connect() -> None:
@@ -41,11 +48,11 @@ def _read_passwords() -> None:
 
 
 def _read_other_bot() -> None:
-    (Path(__file__).parent.parent / OTHER_FOLDER / OTHER_FILE).read_text()
+    (_other_folder() / OTHER_FILE).read_text()
 
 
 def _list_other_bots() -> None:
-    if OTHER_FOLDER in os.listdir(Path(__file__).parent.parent):  # noqa: PTH208  # what a bot would do
+    if _other_folder().name in os.listdir(_other_folder().parent):  # noqa: PTH208  # what a bot would do
         return
     raise FileNotFoundError("it is not in the list")
 
