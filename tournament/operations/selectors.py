@@ -15,6 +15,7 @@ from tournament.competitions.models import (
     TournamentState,
 )
 from tournament.players.models import BotVersion, Player, VersionState
+from tournament.scrimmages.models import Scrimmage, ScrimmageState
 from tournament.store.clock import read_clock
 from tournament.store.models import Pulse
 from tournament.workers.selectors import count_workers
@@ -30,6 +31,7 @@ class SiteStatus:
     versions: Mapping[str, int]
     tournaments: Mapping[str, int]
     matches: Mapping[str, int]
+    scrimmages: Mapping[str, int]
     workers: Mapping[str, int]
     """Those that play bots: ``there``, or ``silent``."""
     dispatch_age_seconds: float | None
@@ -57,6 +59,7 @@ def site_status() -> SiteStatus:
         versions=count_by_state(BotVersion.objects.all(), VersionState.values),
         tournaments=count_by_state(Tournament.objects.all(), TournamentState.values),
         matches=count_by_state(Match.objects.all(), MatchState.values),
+        scrimmages=count_by_state(Scrimmage.objects.all(), ScrimmageState.values),
         workers=count_workers(),
         dispatch_age_seconds=dispatch_age_seconds(),
     )

@@ -40,6 +40,7 @@ def metric_lines(status: SiteStatus) -> Iterator[str]:
     yield from gauge("arena_versions", "Bot versions by state.", by_state(status.versions))
     yield from gauge("arena_tournaments", "Tournaments by state.", by_state(status.tournaments))
     yield from gauge("arena_matches", "Matches by state.", by_state(status.matches))
+    yield from gauge("arena_scrimmages", "Scrimmages by state.", by_state(status.scrimmages))
     yield from gauge("arena_workers", "Workers that play bots, by state.", by_state(status.workers))
     if status.dispatch_age_seconds is not None:
         yield from gauge(

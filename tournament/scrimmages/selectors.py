@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from django.conf import settings
-from django.db.models import Count, F, Max, Q, QuerySet
+from django.db.models import F, Max, Q, QuerySet
 from django.db.models.functions import Now
 
 from engine.comparison import (
@@ -36,7 +36,6 @@ from tournament.players.models import TO_BE_CHECKED, Bot, BotVersion, Player, Ve
 from tournament.players.selectors import PUBLIC_STATES
 from tournament.scrimmages.errors import InvalidScrimmageError
 from tournament.scrimmages.models import (
-    IN_FLIGHT,
     ON_ITS_WAY,
     OPEN,
     Answer,
@@ -254,22 +253,6 @@ def site_is_busy() -> bool:
         bot__paused_reason="",
     )
     return matches.exists() or versions.exists()
-
-
-def count_in_flight() -> int:
-    """How many scrimmages have a batch with a worker or on its way to one."""
-    return Scrimmage.objects.filter(state__in=IN_FLIGHT).count()
-
-
-def count_states() -> dict[str, int]:
-    """How many scrimmages are in each state, also those of which there is none."""
-    found = dict(
-        Scrimmage.objects.order_by()
-        .values_list("state")
-        .annotate(Count("pk"))
-        .values_list("state", "pk__count")
-    )
-    return {state: found.get(state, 0) for state in ScrimmageState.values}
 
 
 # What is played

@@ -31,6 +31,7 @@ def test_metrics_count_every_state_even_if_there_is_none():
     lines = views.metrics(RequestFactory().get("/metrics")).content.decode().splitlines()
     assert "arena_players 0" in lines
     assert 'arena_matches{state="stuck"} 0' in lines
+    assert 'arena_scrimmages{state="stuck"} 0' in lines
     assert 'arena_workers{state="silent"} 0' in lines
     assert not any(line.startswith("arena_dispatch_age_seconds ") for line in lines)
 
