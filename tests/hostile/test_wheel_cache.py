@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import resource
@@ -115,20 +116,28 @@ def test_processes_that_unpack_one_wheel_at_one_moment_all_find_it_whole(tmp_pat
     run(RACE, tmp_path)
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def small_files():
-    """A limit on the size of files, which stops a write as a full disk does."""
+    """A limit on the size of files, which stops a write as a full disk does.
+
+    It holds for all that this process writes, pytest's own output included: only around what is tried.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, handler)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_write_that_stops_half_way_is_our_failure_and_leaves_nothing(tmp_path, small_files):
+def test_write_that_stops_half_way_is_our_failure_and_leaves_nothing(tmp_path):
     for _ in range(2):
-        with pytest.raises(InfrastructureError, match="a wheel cannot be unpacked: file too large"):
+        with (
+            pytest.raises(InfrastructureError, match="a wheel cannot be unpacked: file too large"),
+            small_files(),
+        ):
             unpack_wheel(DATA, tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
 
