@@ -169,7 +169,9 @@ class _Maker:
         self.index = {entrant.pk: index for index, entrant in enumerate(self.entrants)}
         self.matches = {
             match.pairing_id: match
-            for match in Match.objects.filter(tournament=tournament).exclude(record_sha256="")
+            for match in Match.objects.filter(tournament=tournament)
+            .exclude(record_sha256="")
+            .only("pairing", "record_sha256", "digest", "is_sandboxed")
         }
         self.blobs: dict[str, str] = {}
         self.digests: dict[str, str] = {}

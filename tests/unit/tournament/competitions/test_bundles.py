@@ -266,6 +266,21 @@ def test_batches_of_a_ladder_that_were_picked_while_others_were_open():
     assert report.rated == report.matches >= 5
 
 
+def test_a_newer_version_that_took_its_place_on_a_ladder():
+    plan = {"format_options": {"at_once": 1, "matches_each": 2}, "late_until_round": 5}
+    tournament = cup(3, format="ladder", **plan)
+    play_round(tournament, 1)
+    alpha = entrant_of(tournament, "alpha").bots.get().bot
+    accept(submit(alpha.owner, "alpha", "2.0"))
+    finish(tournament)
+    entrants = tournament_bundle(tournament).entrants
+    versions = [each.bots[0].version for each in entrants if each.bots[0].bot == "alpha"]
+    assert versions == ["1.0", "2.0"]
+    report = verified(tournament)
+    assert report.rated == report.matches
+    assert report.absences > 0
+
+
 def test_what_no_sandbox_held_is_told_and_not_rated():
     tournament = play_all(cup(3), trusted=True)
     bundle = tournament_bundle(tournament)
