@@ -352,6 +352,55 @@ def test_killed_part_of_a_site_comes_back_and_the_others_go_on(again: Site, part
     assert wait_for(lambda: again.get("/healthz")[0] == 200)
 
 
+AUTHOR = """
+from pathlib import Path
+from engine.wheels import pack_module
+from tournament.players.services import create_token, sign_up, submit_wheel
+author = sign_up(username="author", password="correct horse 9")
+for source, version in (("chance", "7.0"), ("cautious", "8.0")):
+    data = pack_module(Path({bots!r}) / (source + ".py"), bot="my-bot", version=version)
+    submit_wheel(owner=author, data=data)
+print("token", create_token(player=author, scope="submit")[1])
+"""
+
+
+def test_author_asks_whether_version_8_is_better_and_the_workers_play_until_they_know(again: Site):
+    done = subprocess.run(
+        [sys.executable, MANAGE, "shell", "-c", AUTHOR.format(bots=str(MANAGE.parent / "bots"))],
+        env={
+            **os.environ,
+            "ARENA_BOOTSTRAP": "0",
+            "ARENA_HOME": str(again.home),
+            "DJANGO_SETTINGS_MODULE": "tournament.settings",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    token = done.stdout.split()[-1]
+
+    def call(method: str, path: str, body: object = None) -> Any:
+        connection = http.client.HTTPConnection(
+            again.wait_until_up().removeprefix("http://"), timeout=30
+        )
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        with contextlib.closing(connection):
+            connection.request(method, f"/api{path}", json.dumps(body), headers)
+            return json.loads(connection.getresponse().read())
+
+    wait_for(lambda: len(call("GET", "/bots?q=my-bot")["bots"]) == 1)
+    wish = {"bot": "my-bot", "version": "8.0", "against": "my-bot", "game": "eighty"}
+    asked = wait_for(lambda: call("POST", "/scrimmages", wish).get("id"))
+    found = wait_for(
+        lambda: (told := call("GET", f"/scrimmages/{asked}"))["is_over"] and told, seconds=300
+    )
+    assert (found["verdict"], found["reason"], found["sandboxed"]) == ("better", "", True)
+    assert found["against_version"] == "7.0"
+    assert found["likelihood_ratio"] > found["bound"]
+    assert 20 <= found["sets"] < found["most_sets"], "the test has ended it, not the limit"
+    assert len(found["digests"]) == -(-found["sets"] // 20)
+
+
 def test_site_that_is_asked_to_end_does(again: Site):
     again.started.process.send_signal(signal.SIGTERM)
     again.started.finish()

@@ -28,9 +28,11 @@ from engine.referee import SeatLog
 from engine.statistics import Decision
 from tournament.competitions.models import (
     RULES_VERSION,
+    EntryTrial,
     Match,
     MatchState,
     TournamentState,
+    TrialState,
 )
 from tournament.players.models import TO_BE_CHECKED, Bot, BotVersion, Player, VersionState
 from tournament.players.selectors import PUBLIC_STATES
@@ -241,7 +243,7 @@ def why_ended(scrimmage: Scrimmage) -> str:
 
 
 def site_is_busy() -> bool:
-    """Whether a match of a tournament or a version waits for a worker: scrimmages come after both."""
+    """Whether a match, a check or a trial for a tournament waits for a worker: scrimmages come after all of them."""
     matches = Match.objects.filter(
         Q(state=MatchState.PENDING, run_after__lte=Now()) | Q(state=MatchState.QUEUED),
         tournament__state=TournamentState.RUNNING,
@@ -252,7 +254,10 @@ def site_is_busy() -> bool:
         run_after__lte=Now(),
         bot__paused_reason="",
     )
-    return matches.exists() or versions.exists()
+    trials = EntryTrial.objects.filter(
+        state__in=(TrialState.PENDING, TrialState.QUEUED), run_after__lte=Now()
+    )
+    return matches.exists() or versions.exists() or trials.exists()
 
 
 # What is played

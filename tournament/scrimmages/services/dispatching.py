@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from tournament.scrimmages.errors import ScrimmageError
 from tournament.scrimmages.models import (
     IN_FLIGHT,
-    ON_ITS_WAY,
+    OPEN,
     SCRIMMAGE_TRANSITIONS,
     Scrimmage,
     ScrimmageState,
@@ -36,7 +36,7 @@ TRICKLE_SECONDS = 10.0
 
 def scrimmages_to_play() -> tuple[int, ...]:
     """Do all that is due with scrimmages by the database's clock; the ids of those whose next batch is to be played."""
-    if not Scrimmage.objects.filter(state__in=ON_ITS_WAY).exists():
+    if not Scrimmage.objects.filter(state__in=OPEN).exists():
         return ()
     return_expired_scrimmages()
     end_barred_scrimmages()

@@ -10,6 +10,7 @@ from tests.scrimmage_factories import make_scrimmage, version_of
 from tests.tournament_factories import make_bot, make_player, make_tournament, start, submit
 from tournament import tasks
 from tournament.competitions import services as competitions
+from tournament.competitions.models import EntryTrial
 from tournament.scrimmages import services
 from tournament.scrimmages.models import SCRIMMAGE_TRANSITIONS, Scrimmage, ScrimmageState
 from tournament.scrimmages.selectors import (
@@ -19,7 +20,7 @@ from tournament.scrimmages.selectors import (
     places_in_queue,
     site_is_busy,
 )
-from tournament.store.clock import in_seconds
+from tournament.store.clock import in_seconds, read_clock
 from tournament.store.errors import BlobMissingError
 from tournament.store.models import Pulse
 from tournament.store.services import read_blob
@@ -92,12 +93,18 @@ def waiting_version():
     submit(make_player(), "unchecked")
 
 
+def waiting_trial():
+    version = version_of(make_bot("entrant"))
+    EntryTrial.objects.create(version=version, key="k", conditions={}, due_at=read_clock())
+
+
 @pytest.mark.parametrize(
     "make_busy",
     [
         waiting_match,  # of a tournament, not handed out yet
         queued_match,  # with the broker, no worker free for it
         waiting_version,  # a check is a promise, too
+        waiting_trial,  # whether it plays under a tournament's conditions
     ],
 )
 def test_busy_site_begins_one_batch_now_and_then(make_busy, settings):
