@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -19,20 +20,31 @@ from tournament.competitions.errors import (
     InvalidTournamentError,
     TournamentStateError,
 )
-from tournament.competitions.models import Match, Series, Tournament, TournamentState
+from tournament.competitions.models import (
+    Entrant,
+    Match,
+    PairInvitation,
+    Series,
+    Tournament,
+    TournamentState,
+)
 from tournament.competitions.selectors import tables
 from tournament.competitions.selectors.bundles import bundle_file, told_digest
 from tournament.competitions.services import (
     Plan,
     StageWish,
+    accept_invitation,
     create_series,
     create_tournament,
+    decline_invitation,
     enter,
     enter_series,
+    invite_partner,
     leave,
     leave_series,
     starts_to_come,
     withdraw_entrant,
+    withdraw_invitation,
 )
 from tournament.players.api import (
     PAGE_SIZE,
@@ -244,6 +256,25 @@ class EntryIn(Schema):
 
     bot: BotName
     partner: BotName | None = None
+
+
+class InvitationIn(Schema):
+    """Which bot of yours asks which other to enter with it as a pair."""
+
+    bot: BotName
+    invited: BotName
+    name: Annotated[str, Field(max_length=80, pattern=r"^[^\x00]*$")] = ""
+
+
+class InvitationOut(Schema):
+    """An open invitation; `is_mine`: you sent it, else you may answer it."""
+
+    id: int
+    bot: str
+    invited: str
+    name: str
+    is_mine: bool
+    at: datetime
 
 
 class MatchOut(PairingOut):
@@ -641,29 +672,25 @@ def enter_tournament(request: HttpRequest, slug: str, entry: EntryIn) -> Status[
     names = [entry.bot] if entry.partner is None else [entry.bot, entry.partner]
     player = token_of(request).player
     bots = [_own_bot(request, name) for name in names]
-    try:
+    with _entry_errors():
         entrant = enter(tournament=tournament, bots=bots, by=player)
-    except TournamentStateError as error:
-        raise ApiError(HTTPStatus.CONFLICT, "not_open", str(error)) from error
-    except EntryError as error:
-        raise ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "refused", str(error)) from error
-    return Status(
-        HTTPStatus.CREATED,
-        EntrantOut(
-            id=entrant.pk,
-            name=entrant.name,
-            bots=[
-                EntrantBotOut(
-                    bot=part.bot.name, version=part.version.version if part.version else None
-                )
-                for part in entrant.bots.select_related("bot", "version")
-            ],
-            seed=entrant.seed,
-            state=entrant.state,
-            reason="",
-            place=None,
-            addendum=entrant.addendum,
-        ),
+    return Status(HTTPStatus.CREATED, _entered_out(entrant))
+
+
+def _entered_out(entrant: Entrant) -> EntrantOut:
+    """An entrant that has just entered."""
+    return EntrantOut(
+        id=entrant.pk,
+        name=entrant.name,
+        bots=[
+            EntrantBotOut(bot=part.bot.name, version=part.version.version if part.version else None)
+            for part in entrant.bots.select_related("bot", "version")
+        ],
+        seed=entrant.seed,
+        state=entrant.state,
+        reason="",
+        place=None,
+        addendum=entrant.addendum,
     )
 
 
@@ -696,6 +723,108 @@ def leave_tournament(request: HttpRequest, slug: str, bot: str) -> Status[None]:
     except TournamentStateError as error:
         raise ApiError(HTTPStatus.CONFLICT, "not_open", str(error)) from error
     return Status(HTTPStatus.NO_CONTENT, None)
+
+
+@router.get(
+    "/tournaments/{slug:slug}/invitations",
+    response={200: list[InvitationOut], (401, 404): ErrorAnswer},
+    auth=submitting,
+)
+def list_invitations(request: HttpRequest, slug: str) -> list[InvitationOut]:
+    """The open invitations to form a pair that you have sent or may answer."""
+    player = token_of(request).player
+    rows = selectors.invitations_of(_find_tournament(slug), player)
+    return [_invitation_out(row, player) for row in rows]
+
+
+@router.post(
+    "/tournaments/{slug:slug}/invitations",
+    response={201: InvitationOut, (401, 403, 404, 409, 422): ErrorAnswer},
+    auth=submitting,
+)
+def invite(request: HttpRequest, slug: str, invitation: InvitationIn) -> Status[InvitationOut]:
+    """Ask the owner of another bot to enter it with yours; the pair enters when they accept."""
+    tournament, player = _find_tournament(slug), token_of(request).player
+    bot = _own_bot(request, invitation.bot)
+    invited = Bot.objects.filter(name__iexact=invitation.invited).select_related("owner").first()
+    if invited is None:
+        raise ApiError(HTTPStatus.NOT_FOUND, "not_found", f"there is no bot {invitation.invited!r}")
+    with _entry_errors():
+        row = invite_partner(
+            tournament=tournament, bot=bot, invited=invited, by=player, name=invitation.name
+        )
+    return Status(HTTPStatus.CREATED, _invitation_out(row, player))
+
+
+@router.post(
+    "/tournaments/{slug:slug}/invitations/{int:invitation}/accept",
+    response={201: EntrantOut, (401, 403, 404, 409, 422): ErrorAnswer},
+    auth=submitting,
+)
+def accept(request: HttpRequest, slug: str, invitation: int) -> Status[EntrantOut]:
+    """Enter the pair that you were invited to."""
+    row, player = _find_invitation(request, slug, invitation), token_of(request).player
+    with _entry_errors():
+        entrant = accept_invitation(invitation=row, by=player)
+    return Status(HTTPStatus.CREATED, _entered_out(entrant))
+
+
+@router.post(
+    "/tournaments/{slug:slug}/invitations/{int:invitation}/decline",
+    response={204: None, (401, 403, 404, 409, 422): ErrorAnswer},
+    auth=submitting,
+)
+def decline(request: HttpRequest, slug: str, invitation: int) -> Status[None]:
+    """Decline an invitation to form a pair."""
+    row, player = _find_invitation(request, slug, invitation), token_of(request).player
+    with _entry_errors():
+        decline_invitation(invitation=row, by=player)
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+@router.delete(
+    "/tournaments/{slug:slug}/invitations/{int:invitation}",
+    response={204: None, (401, 403, 404, 409, 422): ErrorAnswer},
+    auth=submitting,
+)
+def take_back(request: HttpRequest, slug: str, invitation: int) -> Status[None]:
+    """Take your invitation back."""
+    row, player = _find_invitation(request, slug, invitation), token_of(request).player
+    with _entry_errors():
+        withdraw_invitation(invitation=row, by=player)
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+def _find_invitation(request: HttpRequest, slug: str, pk: int) -> PairInvitation:
+    player = token_of(request).player
+    row = selectors.invitation_of(_find_tournament(slug), player, pk)
+    if row is None:
+        raise ApiError(
+            HTTPStatus.NOT_FOUND, "not_found", f"you have no open invitation {pk} in {slug}"
+        )
+    return row
+
+
+def _invitation_out(row: PairInvitation, player: Player) -> InvitationOut:
+    return InvitationOut(
+        id=row.pk,
+        bot=row.bot.name,
+        invited=row.invited.name,
+        name=row.name,
+        is_mine=row.bot.owner_id == player.pk,
+        at=row.at,
+    )
+
+
+@contextmanager
+def _entry_errors() -> Iterator[None]:
+    """Answer 409 where entries are not open, 422 where a bot cannot enter so."""
+    try:
+        yield
+    except TournamentStateError as error:
+        raise ApiError(HTTPStatus.CONFLICT, "not_open", str(error)) from error
+    except EntryError as error:
+        raise ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "refused", str(error)) from error
 
 
 @router.get(

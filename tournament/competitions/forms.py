@@ -79,6 +79,37 @@ class EnterForm(forms.Form):
         return [self.cleaned_data[name] for name in ("bot", "partner") if name in self.cleaned_data]
 
 
+class InviteForm(forms.Form):
+    """A bot of one's own and another player's, that are to enter as a pair."""
+
+    bot = forms.ModelChoiceField(
+        Bot.objects.none(), label="Your bot", to_field_name="name", empty_label=None
+    )
+    invited = forms.CharField(
+        label="Invite the bot", max_length=60, help_text="Another player's, by its name."
+    )
+    name = forms.CharField(label="Name of the pair", max_length=80, required=False)
+
+    def __init__(self, *args: Any, player: Player, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["bot"].error_messages["invalid_choice"] = "that is not a bot of yours"
+        self.fields["bot"].queryset = Bot.objects.filter(owner=player).order_by("name")  # type: ignore[attr-defined]
+
+    def clean_invited(self) -> Bot:
+        """The bot of that name."""
+        name = self.cleaned_data["invited"].strip()
+        found = Bot.objects.filter(name__iexact=name).select_related("owner").first()
+        if found is None:
+            raise forms.ValidationError(f"there is no bot {name!r}")
+        return found
+
+
+class AnswerForm(forms.Form):
+    """What becomes of an invitation."""
+
+    answer = forms.ChoiceField(choices=[(each, each) for each in ("accept", "decline", "withdraw")])
+
+
 class EntrantForm(forms.Form):
     """One of the player's own entrants."""
 

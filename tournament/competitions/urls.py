@@ -18,6 +18,12 @@ urlpatterns = [
     path("tournaments/<slug:slug>/bundle.json.gz", views.bundle, name="bundle"),
     path("tournaments/<slug:slug>/enter/", views.enter, name="enter"),
     path("tournaments/<slug:slug>/leave/", views.leave, name="leave"),
+    path("tournaments/<slug:slug>/invite/", views.invite, name="invite"),
+    path(
+        "tournaments/<slug:slug>/invitations/<int:pk>/",
+        views.answer_invitation,
+        name="answer-invitation",
+    ),
     path(
         "tournaments/<slug:slug>/superseded/<int:pk>/record.json",
         views.superseded_record,

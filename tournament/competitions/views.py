@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -30,8 +30,10 @@ from tournament.competitions import selectors
 from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.forms import (
     WEEKDAYS,
+    AnswerForm,
     EnterForm,
     EntrantForm,
+    InviteForm,
     SeriesEntryForm,
     spell_next_starts,
 )
@@ -54,13 +56,17 @@ from tournament.competitions.selectors import tables
 from tournament.competitions.selectors.bundles import bundle_file, told_digest
 from tournament.competitions.selectors.engine_values import stage_contest, stage_time_control
 from tournament.competitions.selectors.stages import BATCHES_A_PAGE
-from tournament.competitions.services import enter as enter_tournament
 from tournament.competitions.services import (
+    accept_invitation,
+    decline_invitation,
     enter_series,
+    invite_partner,
     leave_series,
     put_away_notices,
     withdraw_entrant,
+    withdraw_invitation,
 )
+from tournament.competitions.services import enter as enter_tournament
 from tournament.competitions.services import leave as leave_tournament
 from tournament.leaderboards.models import PoolKind
 from tournament.players.models import Bot, Player
@@ -220,6 +226,8 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
         "own": _own_entrants(page.tournament, player),
         "entries": entry_rows(player, tournament=page.tournament) if player else (),
         "pair_form": _pair_form(page.tournament, player),
+        "invite_form": _invite_form(page.tournament, player),
+        "invitations": _invitations(page.tournament, player),
         "stage": _stage(page, request, is_staff=for_staff),
         "stage_tabs": _stage_tabs(page),
     }
@@ -351,6 +359,23 @@ def _pair_form(row: Tournament, player: Player | None) -> EnterForm | None:
     if player is None or row.kind != PoolKind.PAIR or not is_open:
         return None
     return EnterForm(kind=row.kind, player=player)
+
+
+def _invite_form(row: Tournament, player: Player | None) -> InviteForm | None:
+    if player is None or row.kind != PoolKind.PAIR or row.state != TournamentState.OPEN:
+        return None
+    return InviteForm(player=player)
+
+
+def _invitations(row: Tournament, player: Player | None) -> list[dict[str, Any]]:
+    """The open invitations of the viewer, those to be answered first."""
+    if player is None or row.kind != PoolKind.PAIR:
+        return []
+    rows = [
+        {"row": each, "is_mine": each.bot.owner_id == player.pk}
+        for each in selectors.invitations_of(row, player)
+    ]
+    return sorted(rows, key=lambda each: bool(each["is_mine"]))
 
 
 _SHOWN_ANYHOW = frozenset({TieBreak.SCORE, TieBreak.WINS, TieBreak.POINTS_DIFFERENCE, TieBreak.LOT})
@@ -605,6 +630,63 @@ def leave(request: HttpRequest, slug: str) -> HttpResponse:
     else:
         messages.success(request, f"{entrant.name} has left {row.name}.")
     return _back(request, slug)
+
+
+@login_required
+@require_POST
+def invite(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask the owner of another bot to enter it with one of one's own, as a pair."""
+    player, row = player_of(request), find_tournament(slug)
+    form = InviteForm(request.POST, player=player)
+    if not form.is_valid():
+        messages.error(request, _first_error(form))
+        return _back(request, slug)
+    data = form.cleaned_data
+    try:
+        invite_partner(
+            tournament=row, bot=data["bot"], invited=data["invited"], by=player, name=data["name"]
+        )
+    except UsageError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"The owner of {data['invited'].name} is asked.")
+    return _back(request, slug)
+
+
+_ANSWERS: Mapping[str, Callable[..., object]] = {
+    "accept": accept_invitation,
+    "decline": decline_invitation,
+    "withdraw": withdraw_invitation,
+}
+
+
+@login_required
+@require_POST
+def answer_invitation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Accept or decline an invitation, or take one's own back."""
+    player, row = player_of(request), find_tournament(slug)
+    form = AnswerForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _first_error(form))
+        return _back(request, slug)
+    invitation = selectors.invitation_of(row, player, pk)
+    if invitation is None:
+        raise Http404
+    answer = form.cleaned_data["answer"]
+    try:
+        _ANSWERS[answer](invitation=invitation, by=player)
+    except UsageError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, _ANSWERED[answer])
+    return _back(request, slug)
+
+
+_ANSWERED = {
+    "accept": "The pair has entered.",
+    "decline": "You have declined.",
+    "withdraw": "The invitation is taken back.",
+}
 
 
 @require_GET

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 
-from django.db.models import Max, QuerySet
+from django.db.models import Max, Q, QuerySet
 
 from engine.ratings import RatingChange
 from tournament.competitions.models import (
@@ -13,8 +13,10 @@ from tournament.competitions.models import (
     Entrant,
     EntrantBot,
     EntrantState,
+    InvitationState,
     Notice,
     Pairing,
+    PairInvitation,
     Stage,
     StageState,
     Tournament,
@@ -185,6 +187,26 @@ def late_round(tournament: Tournament) -> int | None:
         return None
     last = stage.rounds.aggregate(last=Max("index"))["last"] or 0
     return last + 1 if until is None or last < until else None
+
+
+def invitations_of(tournament: Tournament, player: Player) -> QuerySet[PairInvitation]:
+    """The open invitations to form a pair that a player has sent or may answer."""
+    return PairInvitation.objects.filter(
+        Q(bot__owner=player) | Q(invited__owner=player),
+        tournament=tournament,
+        state=InvitationState.OPEN,
+    ).select_related("tournament", "bot__owner", "invited__owner")
+
+
+def invitation_of(tournament: Tournament, player: Player, pk: int) -> PairInvitation | None:
+    """The open invitation `pk` that a player has sent or may answer; None if there is none."""
+    if len(str(pk)) > LONGEST_ID:
+        return None
+    return invitations_of(tournament, player).filter(pk=pk).first()
+
+
+LONGEST_ID = 18
+"""Digits of a row's id that every database takes."""
 
 
 def notices_of(player: Player) -> QuerySet[Notice]:

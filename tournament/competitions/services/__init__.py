@@ -12,6 +12,12 @@ from tournament.competitions.services.entries import (
     leave,
     withdraw_entrant,
 )
+from tournament.competitions.services.invitations import (
+    accept_invitation,
+    decline_invitation,
+    invite_partner,
+    withdraw_invitation,
+)
 from tournament.competitions.services.lifecycle import (
     cancel_tournament,
     close_tournament,
@@ -55,6 +61,7 @@ __all__ = [
     "Play",
     "Preview",
     "StageWish",
+    "accept_invitation",
     "advance_round",
     "cancel_tournament",
     "check_plan",
@@ -62,11 +69,13 @@ __all__ = [
     "correct_result",
     "create_series",
     "create_tournament",
+    "decline_invitation",
     "dispatch",
     "disqualify_entrant",
     "enter",
     "enter_series",
     "forfeit_match",
+    "invite_partner",
     "leave",
     "leave_series",
     "open_tournament",
@@ -90,4 +99,5 @@ __all__ = [
     "sweep_blobs",
     "void_match",
     "withdraw_entrant",
+    "withdraw_invitation",
 ]

@@ -17,9 +17,11 @@ from tournament.competitions.models import (
     Entrant,
     EntrantBot,
     EntrantState,
+    InvitationState,
     Match,
     Pairing,
     PairingEntrant,
+    PairInvitation,
     RulingKind,
     Stage,
     StageState,
@@ -41,6 +43,7 @@ from tournament.competitions.selectors.entries import (
     versions_that_would_play,
     why_none_plays,
 )
+from tournament.competitions.services.notices import tell_players
 from tournament.competitions.services.rounds import (
     advance_round,
     cancel_matches,
@@ -78,20 +81,35 @@ def enter(*, tournament: Tournament, bots: Sequence[Bot], by: Player, name: str 
     if len({bot.pk for bot in bots}) < wanted:
         raise EntryError("the two bots of a pair must be different ones")
     for bot in bots:
-        _check_bot(tournament, bot, by, is_late=first_round is not None)
+        if bot.owner_id != by.pk and not by.is_staff:
+            raise EntryError(f"{bot.name} is not yours")
+        check_bot(tournament, bot, is_late=first_round is not None)
+    entrant = enter_agreed(tournament=tournament, bots=bots, name=name if wanted == 2 else "")
+    if first_round is not None:
+        _join(tournament, entrant, bots, first_round)
+    return entrant
+
+
+def enter_agreed(*, tournament: Tournament, bots: Sequence[Bot], name: str) -> Entrant:
+    """Enter bots whose owners want it, if there is room. Wants the tournament locked and the bots checked.
+
+    Raises EntryError.
+    """
     _check_room(tournament, bots)
-    label = (name.strip() if wanted == 2 else "") or " + ".join(bot.name for bot in bots)
+    return _add(tournament, bots, check_label(tournament, bots, name))
+
+
+def check_label(tournament: Tournament, bots: Sequence[Bot], name: str) -> str:
+    """What an entrant of these bots is called, by default after them. Raises EntryError if it cannot be."""
+    label = name.strip() or " + ".join(bot.name for bot in bots)
     if len(label) > 80 or not label.isprintable():
         raise EntryError("a pair's name has 1 to 80 printable characters")
     taken = tournament.entrants.filter(name__iexact=label)
     if taken.filter(bots__is_current=False).exists():
-        label = _next_name(tournament, label)  # it was here before, and comes back
-    elif taken.exists():
+        return _next_name(tournament, label)  # it was here before, and comes back
+    if taken.exists():
         raise EntryError(f"there is an entrant {label!r} already: choose another name")
-    entrant = _add(tournament, bots, label)
-    if first_round is not None:
-        _join(tournament, entrant, bots, first_round)
-    return entrant
+    return label
 
 
 def _next_name(tournament: Tournament, label: str) -> str:
@@ -220,9 +238,8 @@ def make_addendum(
     )
 
 
-def _check_bot(tournament: Tournament, bot: Bot, by: Player, *, is_late: bool) -> None:
-    if bot.owner_id != by.pk and not by.is_staff:
-        raise EntryError(f"{bot.name} is not yours")
+def check_bot(tournament: Tournament, bot: Bot, *, is_late: bool = False) -> None:
+    """Raise EntryError if a bot cannot enter, whoever wants it to."""
     if bot.paused_reason:
         raise EntryError(f"{bot.name} is paused by staff: {bot.paused_reason}")
     if EntrantBot.objects.filter(tournament=tournament, bot=bot, is_current=True).exists():
@@ -249,9 +266,11 @@ def _check_room(tournament: Tournament, bots: Sequence[Bot]) -> None:
         return
     for owner in {bot.owner_id for bot in bots}:
         entered = EntrantBot.objects.filter(tournament=tournament, is_current=True)
-        here = entered.filter(bot__owner=owner).count()
-        wanted = sum(bot.owner_id == owner for bot in bots)
-        if here + wanted > mine:
+        pending = PairInvitation.objects.filter(tournament=tournament, state=InvitationState.OPEN)
+        held = set(entered.filter(bot__owner=owner).values_list("bot", flat=True))
+        held.update(pending.filter(bot__owner=owner).values_list("bot", flat=True))
+        held.update(bot.pk for bot in bots if bot.owner_id == owner)
+        if len(held) > mine:
             raise EntryError(
                 f"{tournament.name} takes at most {mine} bot{'s' if mine > 1 else ''} of a player: "
                 "take another one out first"
@@ -284,7 +303,18 @@ def leave(*, entrant: Entrant, by: Player) -> None:
         raise TournamentStateError(
             f"{tournament.name} is not open for entries any more: withdraw instead"
         )
+    _tell_partner(entrant, by)
     entrant.delete()
+
+
+def _tell_partner(entrant: Entrant, by: Player) -> None:
+    """Tell the other owner of a pair that it does not play."""
+    others = Player.objects.filter(bots__entries__entrant=entrant).exclude(pk=by.pk).distinct()
+    tell_players(
+        others,
+        entrant.tournament,
+        f"{by.username} has taken {entrant.name} out of {entrant.tournament.name}",
+    )
 
 
 @transaction.atomic
@@ -295,7 +325,9 @@ def withdraw_entrant(*, entrant: Entrant, by: Player, reason: str = "") -> Entra
     are open (then `leave`) or when the tournament has ended.
     """
     _check_right(entrant, by)
-    return _take_out(entrant, EntrantState.WITHDRAWN, reason or "withdrawn by its player")
+    taken = _take_out(entrant, EntrantState.WITHDRAWN, reason or "withdrawn by its player")
+    _tell_partner(taken, by)
+    return taken
 
 
 @transaction.atomic

@@ -41,6 +41,7 @@ from tournament.competitions.selectors.entries import (
     versions_that_would_play,
 )
 from tournament.competitions.services.entries import enter
+from tournament.competitions.services.invitations import expire_invitations
 from tournament.competitions.services.notices import send_notice, tell_players
 from tournament.competitions.services.rounds import advance_round, cancel_matches
 from tournament.competitions.services.stages import begin_stage
@@ -102,6 +103,7 @@ def close_tournament(*, tournament: Tournament, now: datetime | None = None) -> 
         if missing:
             return cancel_tournament(tournament=tournament, reason=missing)
         _move(tournament, TournamentState.CLOSED)
+        expire_invitations(tournament)
     elif tournament.state != TournamentState.CLOSED or tournament.pub:
         raise TournamentStateError(
             f"{tournament.name} is {tournament.get_state_display()}: it cannot be closed"
@@ -351,6 +353,7 @@ def cancel_tournament(*, tournament: Tournament, reason: str) -> Tournament:
         raise TournamentStateError("give a reason: the players will read it")
     tournament = _lock(tournament)
     _move(tournament, TournamentState.CANCELLED, cancelled_reason=reason.strip()[:500])
+    expire_invitations(tournament)
     send_notice(tournament, f"{tournament.name} is cancelled: {reason.strip()}")
     cancel_matches(tournament.matches.all())
     logged = rated_match_keys(tournament.pairings.all())
