@@ -13,6 +13,7 @@
     ├── IllegalActionError         an action that the rules do not allow here
     ├── RecordError                a match record that is not true (carries the place)
     │   └── BundleError            a tournament bundle that is not true
+    ├── UntrueFileError            a file with such a record, named by the user (carries the file)
     ├── SandboxUnavailableError    this machine cannot hold a bot (carries what is missing)
     └── InfrastructureError        our own failure: the match is void and is played again
         └── StarvedError           this machine was too busy to let a bot run
@@ -78,6 +79,18 @@ class IllegalActionError(ArenaError):
         super().__init__(f"{action} is not allowed here; allowed: {', '.join(legal) or 'nothing'}")
         self.action = action
         self.legal = tuple(legal)
+
+
+class UntrueFileError(ArenaError):
+    """A file holds a record that is not true, so nothing can be done with it but judge it."""
+
+    def __init__(self, file: str, error: RecordError) -> None:
+        self.file = file
+        self.error = error
+        super().__init__(
+            f"{file} is untrue at {error}; only a true record can be used: fetch it anew where it came from "
+            "(arena verify judges files)"
+        )
 
 
 class RecordError(ArenaError):

@@ -7,6 +7,8 @@ answers at once.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,16 +23,40 @@ if TYPE_CHECKING:
     from engine.cli.exits import ExitCode
 
 
+WRONG_USAGE: type[Any] = typer.BadParameter.__mro__[1]
+"""What every wrong option or argument raises (click's UsageError, which Typer keeps a copy of its own of)."""
+
+
 class ArenaGroup(TyperGroup):
     """A group whose errors are one line and an exit code, never a traceback."""
+
+    def make_context(self, *arguments: Any, **named: Any) -> Any:
+        """Read the options that stand before a command."""
+        with one_line():
+            return super().make_context(*arguments, **named)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
         try:
-            return super().invoke(ctx)
+            with one_line():
+                return super().invoke(ctx)
         except ArenaError as error:
             error_line(str(error))
             raise typer.Exit(exit_code_of(error)) from error
+
+
+@contextmanager
+def one_line() -> Iterator[None]:
+    """Tell a wrong option or argument in one line, with the command whose help knows better, and leave."""
+    try:
+        yield
+    except WRONG_USAGE as error:
+        message = error.format_message()
+        if type(error).__name__ == "NoArgsIsHelpError":
+            raise  # the help itself, where nothing was said
+        command = "arena" if error.ctx is None else error.ctx.command_path
+        error_line(f"{message.rstrip('.')}; see {command} --help")
+        raise typer.Exit(error.exit_code) from error
 
 
 BotsArgument = Annotated[

@@ -35,6 +35,19 @@ def find_bot(text: str, stage: Path) -> BotSource:
         raise UsageError(f"{text} is no bot that can play: {error}") from error
 
 
+def find_named_bot(name: str, stage: Path) -> BotSource:
+    """The installed plugin of a name that came out of a file, never code that only lies where we stand.
+
+    Raises UsageError, saying that a folder or wheel has to be named by the user.
+    """
+    if any(plugin.name == name for plugin in installed_plugins()):
+        return source_of_plugin(name, stage)
+    raise UsageError(
+        f"the bot {name!r} of the record is not installed here: name the folder or wheel of a bot that you "
+        "trust after the record, for instance ./mybot"
+    )
+
+
 def wheel_of(path: Path) -> bytes:
     """The wheel at `path`, or made of the project in the folder `path`.
 

@@ -5,23 +5,25 @@ from __future__ import annotations
 import bdb
 import contextlib
 import pdb  # noqa: T100 - what this command is for
+import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import msgspec
 
 from engine.agents import strategy_here
-from engine.cli.contestants import find_bot
+from engine.cli.contestants import find_bot, find_named_bot
 from engine.cli.exits import ExitCode
-from engine.cli.files import read_file
 from engine.cli.output import note, say
+from engine.cli.records import naming, read_record
 from engine.cli.results import printable
 from engine.errors import ArenaError, UsageError
-from engine.record import BotRef, MatchRecord, Replay, decode_record, replay
+from engine.record import BotRef, MatchRecord, Replay, replay
 from engine.record.turns import Turn, earlier_games, info_of, turns_of
 from engine.referee import spell_observation
 from engine.sdk import Strategy
@@ -64,20 +66,25 @@ def run(
     random_seed: int | None,
     use_pdb: bool,
 ) -> ExitCode:
-    """Show what the seat saw and ask the bot; NOT_GOOD if it fails. Raises UsageError and RecordError."""
-    record = decode_record(read_file(file))
-    moment = find_moment(record, replay(record), seat=seat, move=move, game=game)
+    """Show what the seat saw and ask the bot; NOT_GOOD if it fails. Raises UsageError and UntrueFileError.
+
+    Without a name the bot that sat there is asked, if a plugin of its name is installed.
+    """
+    record = read_record(file)
+    with naming(file):
+        found = replay(record)
+    moment = find_moment(record, found, seat=seat, move=move, game=game)
     _print_moment(moment)
     if moment.turn.is_forced:
         (only,) = moment.turn.observation.legal
         say(f"forced: {only} is the only legal action, so no bot is asked")
         return ExitCode.OK
     number = _random_seed(moment, seed, random_seed)
-    name = bot or moment.bot.bot
-    note(f"{name} runs in this process, without a sandbox and without clocks: trust it")
+    name = moment.bot.bot if bot is None else bot
     with contextlib.ExitStack() as stack:
-        stage = stack.enter_context(tempfile.TemporaryDirectory(prefix="arena-debug-"))
-        source = find_bot(name, Path(stage))
+        stage = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="arena-debug-")))
+        source = find_named_bot(name, stage) if bot is None else find_bot(bot, stage)
+        note(f"{name} runs in this process, without a sandbox: trust it")
         try:
             strategy = stack.enter_context(
                 strategy_here(
@@ -203,6 +210,52 @@ def _random_seed(moment: Moment, seed: str | None, random_seed: int | None) -> i
     return int.from_bytes(drawn, "big")
 
 
+# --- time ----------------------------------------------------------------------------------------------
+
+
+_MORE_FOR_EARLIER = 10
+"""So many times as long as then may what came before take: only what never ends is to be ended."""
+
+
+class OutOfPatience(BaseException):
+    """A bot went on longer than it may; no Exception, which a bot may catch in passing."""
+
+
+@contextlib.contextmanager
+def patience(cpu_ms: int, wall_ms: int, where: str) -> Iterator[None]:
+    """Raise OutOfPatience in the block if it takes more CPU time of this process, or real time.
+
+    Where the system has no such timers (Windows) nothing is bounded.
+    """
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    clocks = (
+        (signal.SIGPROF, signal.ITIMER_PROF, cpu_ms, "CPU time"),
+        (signal.SIGALRM, signal.ITIMER_REAL, wall_ms, "real time"),
+    )
+    with contextlib.ExitStack() as stack:
+        for number, timer, milliseconds, kind in clocks:
+            words = f"it took more than {max(milliseconds, 1)} ms of {kind} {where}"
+            stack.callback(signal.signal, number, signal.signal(number, _raiser(words)))
+            seconds = max(milliseconds, 1) / 1000
+            stack.callback(
+                signal.setitimer, timer, *signal.setitimer(timer, seconds, _AGAIN_SECONDS)
+            )
+        yield
+
+
+_AGAIN_SECONDS = 1.0
+"""So often is it raised again, for a bot that catches everything."""
+
+
+def _raiser(words: str) -> Callable[[int, FrameType | None], None]:
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise OutOfPatience(words)
+
+    return stop
+
+
 # --- the bot -----------------------------------------------------------------------------------------
 
 
@@ -239,6 +292,9 @@ class _Session:
             answer = self._ask()
         except bdb.BdbQuit:
             return ExitCode.OK
+        except OutOfPatience as stop:
+            say(f"answer: none, {stop}")
+            return ExitCode.NOT_GOOD
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a bot raises is what is looked for
             return _tell_failure(error, use_pdb=self.use_pdb)
         if answer not in self.moment.turn.observation.legal:
@@ -252,10 +308,12 @@ class _Session:
         moment = self.moment
         for game in (*earlier_games(moment.record, moment.game), moment.game):
             info = info_of(moment.record, moment.found, game, moment.seat, self.random_seed)
-            self.strategy.begin_game(info)
+            with self._patience(moment.turn, times=_MORE_FOR_EARLIER):
+                self.strategy.begin_game(info)
             for turn in self._earlier_turns(game):
                 self.asked += 1
-                answer = self.strategy.act(turn.observation)
+                with self._patience(turn, times=_MORE_FOR_EARLIER):
+                    answer = self.strategy.act(turn.observation)
                 if answer != turn.chosen:
                     now = printable(repr(answer) if answer is None else str(answer))
                     self.differing.append(
@@ -286,8 +344,14 @@ class _Session:
             if debugger.has_quit:
                 raise bdb.BdbQuit
             return answer
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), self._patience(self.moment.turn):
             return self.strategy.act(observation)
+
+    def _patience(self, turn: Turn, times: int = 1) -> contextlib.AbstractContextManager[None]:
+        """Bounds a call by what the record's clock and its cap of real time left for that turn."""
+        where = f"at move {turn.move}"
+        cap_ms = self.moment.record.time_control.action_wall_ms
+        return patience(turn.observation.clock_ms * times, cap_ms * times, where)
 
 
 def _tell_failure(error: BaseException, *, use_pdb: bool) -> ExitCode:

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from engine.cli.files import read_file
 from engine.cli.output import Signed, print_table, say
+from engine.cli.records import naming, read_record
 from engine.errors import ContestError
 from engine.games import get_game
 from engine.record import (
@@ -17,7 +17,6 @@ from engine.record import (
     GivenDeal,
     MatchRecord,
     Replay,
-    decode_record,
     replay,
 )
 from engine.record.contest import by_entrant
@@ -55,9 +54,10 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_deals(file: Path) -> KnownDeals:
-    """The deals of a boards match. Raises UsageError for any other, RecordError if the record is untrue."""
-    record = decode_record(read_file(file))
-    found = replay(record)
+    """The deals of a boards match. Raises UsageError for any other, UntrueFileError if the record is untrue."""
+    record = read_record(file)
+    with naming(file):
+        found = replay(record)
     if not isinstance(record.contest, BoardsContest):
         raise ContestError(
             f"{file} is a match of whole games: how many deals a game has depends on how it is played; "

@@ -49,14 +49,22 @@ def test_error_has_an_exit_code_of_its_kind(error, code):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["play"], ["frobnicate"], ["play", "greedy", "--game"], ["replay", "x", "--deal", "y"]],
+    [
+        ["play"],  # an argument is missing
+        ["frobnicate"],  # no such command
+        ["--frobnicate"],  # no such option of arena itself
+        ["play", "greedy", "--game"],  # an option without its value
+        ["play", "greedy", "--gmae", "eighty"],  # no such option of the command
+        ["replay", "x", "--deal", "y"],  # another type
+        ["bench", "formats", "--pairs", "x"],  # below a group of its own
+        ["bench", "frobnicate"],
+    ],
 )
-def test_wrong_usage_ends_with_2_and_says_so_on_stderr(arguments):
+def test_wrong_usage_ends_with_2_and_is_one_line_on_stderr(arguments):
     done = _run(*arguments)
     assert done.returncode == ExitCode.USAGE
     assert done.stdout == ""
-    assert "Error" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert re.fullmatch(r"error: .+; see \S*( \w+)* --help\n", done.stderr), done.stderr
 
 
 def test_output_is_plain_when_it_is_no_terminal():

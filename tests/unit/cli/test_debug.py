@@ -14,8 +14,17 @@ from engine.agents import Failure
 from engine.cli.debug import find_moment
 from engine.cli.play import play_locally
 from engine.outcome import Termination
-from engine.record import BoardsContest, GamesContest, decode_record, encode_record, replay
+from engine.record import (
+    BoardsContest,
+    GamesContest,
+    MatchRecord,
+    compute_digest,
+    decode_record,
+    encode_record,
+    replay,
+)
 from engine.record.turns import earlier_games, turns_of
+from engine.sdk.timecontrol import TimeControl
 from tests.match_fakes import at_random, fails_at, play, spec_of
 
 CRASHER = """
@@ -295,6 +304,70 @@ def test_bot_that_cannot_start_is_told_with_its_traceback(arena, whole, install_
     answer = arena("debug", whole, "decliner", "--seat", 0, "--move", 3, "--no-pdb")
     assert answer.code == 2
     assert "decliner does not play eighty" in answer.err
+
+
+def test_bot_that_only_the_record_names_is_not_run_out_of_the_working_folder(
+    arena, whole, tmp_path
+):
+    evil = "raise SystemExit('it ran')"
+    record = json.loads(whole.read_text())
+    for entrant in record["entrants"]:
+        for bot in entrant["bots"]:
+            bot["bot"] = "evil"
+    renamed = msgspec.convert(record, MatchRecord)
+    renamed.digest = compute_digest(renamed)
+    (tmp_path / "renamed.json").write_bytes(encode_record(renamed))
+    arena("new", "evil")
+    (tmp_path / "evil" / "src" / "evil" / "__init__.py").write_text(evil)
+    arguments = ("--seat", 0, "--move", 3, "--no-pdb")
+    answer = arena("debug", "renamed.json", *arguments)
+    assert answer.code == 2
+    assert "'evil' of the record is not installed here: name the folder or wheel" in answer.err
+    assert "it ran" not in answer.err
+    assert "it ran" in arena("debug", "renamed.json", "./evil", *arguments).err
+
+
+SLEEPER = """
+import time
+
+from engine.sdk import Strategy, hookimpl
+
+
+class Sleeper(Strategy):
+    def act(self, observation):
+        while True:
+            try:
+                {does}
+            except Exception:
+                pass
+
+
+@hookimpl
+def make_strategy(game, ruleset, players):
+    return Sleeper()
+"""
+
+
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [
+        ("pass", "ms of CPU time at move"),  # it spins
+        ("time.sleep(60)", "ms of real time at move"),  # it only waits
+    ],
+)
+def test_bot_that_never_answers_is_stopped_by_its_clock(
+    arena, whole, install_plugin, tmp_path, does, told
+):
+    record = decode_record(whole.read_bytes())
+    record.time_control = TimeControl("brief", 2000, 50, 10, 200)
+    record.timing.action_cpu_us = msgspec.UNSET
+    record.digest = compute_digest(record)
+    (tmp_path / "brief.json").write_bytes(encode_record(record))
+    install_plugin("sleeper", SLEEPER.format(does=does))
+    move = next(turn.move for turn in turns_of(record, replay(record), 0, 0) if not turn.is_forced)
+    answer = arena("debug", "brief.json", "sleeper", "--seat", 0, "--move", move, "--no-pdb")
+    assert answer.code == 1
+    assert told in answer.out
 
 
 def test_untimed_record_shows_the_full_clock(whole):

@@ -187,7 +187,7 @@ def test_untrue_record_gives_no_deals(arena, played):
     first.write_text(first.read_text().replace('"first":', '"first": 1', 1))
     answer = arena("play", "greedy", "bold", "--deals-from", first, "--trusted")
     assert answer.code == 1
-    assert answer.err.startswith("error: ")
+    assert answer.err.startswith(f"error: {first} is untrue at games[0].deals[0].first: ")
 
 
 def test_game_must_be_said_without_a_record(arena):

@@ -124,4 +124,39 @@ def test_untrue_record_is_not_drawn(arena, write, record):
     answer = arena("replay", write("changed.json", changed))
     assert answer.code == 1
     assert answer.out == ""
-    assert answer.err.startswith("error: games[0].deals[0].actions[0]: ")
+    assert answer.err.startswith("error: changed.json is untrue at games[0].deals[0].actions[0]: ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("replay", "odd.json"),
+        ("debug", "odd.json"),
+        ("play", "greedy", "random", "--deals-from", "odd.json"),
+    ],
+)
+@pytest.mark.parametrize("content", [b"", b"{}", b"\xff"])  # nothing, another document, no text
+def test_file_that_is_no_record_is_told_with_its_name_and_what_would_do(
+    arena, tmp_path, command, content
+):
+    (tmp_path / "odd.json").write_bytes(content)
+    answer = arena(*command)
+    assert answer.code == 2
+    assert answer.err.startswith("error: odd.json is no match record (")
+    assert "arena play --records" in answer.err
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("debug", "changed.json"), ("play", "greedy", "random", "--deals-from", "changed.json")],
+)
+def test_untrue_record_is_told_with_its_name_and_what_to_do(arena, write, record, command):
+    changed = json.loads(json.dumps(record))
+    changed["games"][1]["score"][0] += 1
+    write("changed.json", changed)
+    answer = arena(*command)
+    assert answer.code == 1
+    assert answer.err.startswith("error: changed.json is untrue at games[1].score[0]: ")
+    assert "fetch it anew" in answer.err
+    assert answer.err.count("\n") == 1
