@@ -119,9 +119,20 @@ class Agent(Protocol):
         """Tell the bot that a game begins; the cost counts for its first answer."""
 
     def ask(
-        self, observation: Any, legal: Sequence[Any], limits: Limits, *, deal: int, turn: int
+        self,
+        observation: Any,
+        legal: Sequence[Any],
+        limits: Limits,
+        *,
+        deal: int,
+        turn: int,
+        move: int,
     ) -> Reply | Failure:
-        """Ask for one of the `legal` actions. `deal` and `turn` mark the log."""
+        """Ask for one of the `legal` actions.
+
+        The log is marked with `deal`, with `turn`, the action's index in the deal, and with `move`, which counts
+        the seat's own actions in its game from 1.
+        """
 
     def close(self) -> AgentLog:
         """End the bot and everything it started; idempotent."""
@@ -251,14 +262,21 @@ class InProcessAgent:
             self._pending = result
 
     def ask(
-        self, observation: Any, legal: Sequence[Any], limits: Limits, *, deal: int, turn: int
+        self,
+        observation: Any,
+        legal: Sequence[Any],
+        limits: Limits,
+        *,
+        deal: int,
+        turn: int,
+        move: int,
     ) -> Reply | Failure:
         """The bot's choice, its clock looked at after the fact."""
         if self._pending is not None:
             return self._pending
         strategy = self._strategy
         assert strategy is not None, "an agent is asked only when it is ready"
-        self._log.mark(f"game {self._games}, deal {deal}, action {turn}")
+        self._log.mark(f"game {self._games}, deal {deal}, action {turn}, move {move}")
         del legal  # the observation's own
         answer, cpu_us, wall_ms = self._run(lambda: choose(strategy, observation), CHOOSING)
         cpu_us += self._unpaid_us

@@ -526,6 +526,7 @@ class _RandomAgent:
         *,
         deal: int,  # noqa: ARG002 - the port's
         turn: int,  # noqa: ARG002 - the port's
+        move: int,  # noqa: ARG002 - the port's
     ) -> Reply | Failure:
         return Reply(self._random.randrange(len(legal)), 0)
 

@@ -237,14 +237,17 @@ class _Table:
         self.clocks_us[seat] += self._budget_us(control.action_cpu_ms)
         limits = Limits(self.clocks_us[seat], control.action_wall_ms)
         observation = state.observe(limits.cpu_us // 1000, history)
-        answer = self.agents[seat].ask(observation, observation.legal, limits, deal=deal, turn=turn)
+        move = self.moves[seat] + 1
+        answer = self.agents[seat].ask(
+            observation, observation.legal, limits, deal=deal, turn=turn, move=move
+        )
         self.clocks_us[seat] -= answer.cpu_us
         self.spent_us[seat] += answer.cpu_us
         if isinstance(answer, Failure):
-            where = f"match {self.spec.match_key}, deal {deal}, action {turn}"
+            where = f"match {self.spec.match_key}, deal {deal}, action {turn}, move {move}"
             self.notes[seat] = _spell_fault(where, observation, self.seeds[seat])
             self.debug_arguments[seat] = (
-                f"--seat {seat} --move {self.moves[seat] + 1} --random-seed {self.seeds[seat]}"
+                f"--seat {seat} --move {move} --random-seed {self.seeds[seat]}"
             )
             raise _Faulted([self._fault(seat, answer)])
         return answer

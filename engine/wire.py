@@ -95,6 +95,8 @@ class Turn(_Message, Generic[ObservationT], frozen=True):
     deal: int
     action: int
     """The number of the action in its deal: a mark for the log."""
+    move: int
+    """Counts the seat's own actions in its game from 1, forced ones too: a mark for the log."""
     observation: ObservationT
 
 

@@ -89,7 +89,14 @@ class FakeAgent:
         self.random = Random(f"{info.random_seed}/{info.number}")
 
     def ask(
-        self, observation: Any, legal: Sequence[Any], limits: Limits, *, deal: int, turn: int
+        self,
+        observation: Any,
+        legal: Sequence[Any],
+        limits: Limits,
+        *,
+        deal: int,
+        turn: int,
+        move: int,
     ) -> Reply | Failure:
         assert not self.is_closed
         assert observation.seat == self.infos[-1].seat

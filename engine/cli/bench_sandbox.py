@@ -198,7 +198,7 @@ class _Stage:
     def ask(self, agent: Any) -> None:
         """One step."""
         question = next(self.questions)
-        answer = agent.ask(question, question.legal, self.limits, deal=0, turn=0)
+        answer = agent.ask(question, question.legal, self.limits, deal=0, turn=0, move=1)
         assert isinstance(answer, self.reply), answer
 
     def play(self, factory: Any) -> None:

@@ -159,7 +159,14 @@ class SandboxAgent:
         self._tell(message)
 
     def ask(
-        self, observation: Any, legal: Sequence[Any], limits: Limits, *, deal: int, turn: int
+        self,
+        observation: Any,
+        legal: Sequence[Any],
+        limits: Limits,
+        *,
+        deal: int,
+        turn: int,
+        move: int,
     ) -> Reply | Failure:
         """As `Agent.ask`. Whatever waits in the channel before the question is asked is a violation."""
         bot = self._bot
@@ -168,7 +175,7 @@ class SandboxAgent:
         if self._broken is None and bot.has_spoken():
             self._broken = Failure(Termination.PROTOCOL, "sent a message before it was asked")
         if self._broken is None:
-            self._tell(wire.Turn(self._turn, deal, turn, observation))
+            self._tell(wire.Turn(self._turn, deal, turn, move, observation))
         if self._broken is not None:
             return self._broken
         answer = self._exchange(bot, limits, CHOOSING)

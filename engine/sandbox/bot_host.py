@@ -28,6 +28,10 @@ from engine.sdk import GameInfo, Strategy, loading
 _CHANNEL = 3
 _LOG = 2
 _TRACEBACK = 4
+_CLOSE_RANGE, _HIGHEST = 436, (1 << 32) - 1
+"""The number of the system call is the same on all architectures (man 2 close_range)."""
+_MOST_FILES = 1 << 20
+"""No process of most systems may have more open (``fs.nr_open``)."""
 _SPARE_BYTES = 1 << 20
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
@@ -53,7 +57,21 @@ def _arrange_files(channel: int, log: int, traceback_file: int) -> None:
     aside = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (log, channel, traceback_file)]
     for target, descriptor in zip((_LOG, _CHANNEL, _TRACEBACK), aside, strict=True):
         os.dup2(descriptor, target)
-    os.closerange(_TRACEBACK + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    close_files_from(_TRACEBACK + 1)
+
+
+def close_files_from(first: int) -> None:
+    """Close every open file with that number or a higher one: a limit says nothing of those that were open before it."""
+    if system_calls().syscall(_CLOSE_RANGE, first, _HIGHEST, 0) == 0:
+        return
+    try:  # before Linux 5.9
+        numbers = [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208  # what is here is loaded
+    except OSError:  # behind bubblewrap, where there is no /proc
+        os.closerange(first, _MOST_FILES)
+        return
+    for number in numbers:
+        if number >= first:
+            os.closerange(number, number + 1)
 
 
 def prepare() -> None:
@@ -191,7 +209,13 @@ class _Host:
         self._guard(request.turn, strategy.begin_game, info)
 
     def _play_turn(self, strategy: Strategy[Any, Any], request: wire.Turn[Any]) -> wire.Reply:
-        self._log.mark("game {}, deal {}, action {}", self._games, request.deal, request.action)
+        self._log.mark(
+            "game {}, deal {}, action {}, move {}",
+            self._games,
+            request.deal,
+            request.action,
+            request.move,
+        )
         try:
             choice = loading.choose(strategy, request.observation)
             if isinstance(choice, int):

@@ -67,7 +67,7 @@ def thinks_on(folder: Path) -> bool:
         agent.start()
         agent.wait_ready(GENEROUS)
         agent.begin_game(game_info())
-        agent.ask(question, question.legal, GENEROUS, deal=0, turn=0)
+        agent.ask(question, question.legal, GENEROUS, deal=0, turn=0, move=1)
         time.sleep(0.05)  # what it did until it was stopped
         before_us = agent._bot.cpu_us()
         time.sleep(0.3)
@@ -85,7 +85,9 @@ def answers_unasked(folder: Path) -> bool:
         agent.wait_ready(GENEROUS)
         agent._bot.resume()
         assert agent._bot._poll.poll(60_000)
-        return isinstance(agent.ask(question, question.legal, GENEROUS, deal=0, turn=0), Reply)
+        return isinstance(
+            agent.ask(question, question.legal, GENEROUS, deal=0, turn=0, move=1), Reply
+        )
     finally:
         agent.close()
 

@@ -93,7 +93,9 @@ def perform(agent, questions=3, start=GENEROUS, limits=TIGHT) -> Show:
             agent.begin_game(game_info())
             observation = first_question()
             for turn in range(questions):
-                answers.append(agent.ask(observation, observation.legal, limits, deal=0, turn=turn))
+                answers.append(
+                    agent.ask(observation, observation.legal, limits, deal=0, turn=turn, move=1)
+                )
                 if isinstance(answers[-1], Failure):
                     break
     finally:

@@ -113,7 +113,7 @@ def test_answer_that_lies_ready_before_the_question_is_a_violation(tmp_path):
         agent._bot.resume()  # lets it get to its second message, however early it was stopped
         assert agent._bot._poll.poll(60_000)
         question = first_question()
-        answer = agent.ask(question, question.legal, TIGHT, deal=0, turn=0)
+        answer = agent.ask(question, question.legal, TIGHT, deal=0, turn=0, move=1)
     finally:
         agent.close()
     assert answer == Failure(PROTOCOL, "sent a message before it was asked")
@@ -141,12 +141,12 @@ def test_head_of_a_log_is_kept_and_its_cut_is_told(tmp_path):
     log = perform(make_agent(source_in(tmp_path, "flood_log"))).log
     assert log.truncated
     assert len(log.text) == 64 * 1024
-    assert log.text.startswith("--- game 0, deal 0, action 0\nxxx")
+    assert log.text.startswith("--- game 0, deal 0, action 0, move 1\nxxx")
 
 
 def test_control_characters_of_a_log_are_spelled_out(tmp_path):
     log = perform(make_agent(source_in(tmp_path, "control_characters")), questions=1).log
-    assert log.text == "--- game 0, deal 0, action 0\n\\x1b[2J<b>\\x00\\x9b\\u202e\n"
+    assert log.text == "--- game 0, deal 0, action 0, move 1\n\\x1b[2J<b>\\x00\\x9b\\u202e\n"
     assert not log.truncated
 
 

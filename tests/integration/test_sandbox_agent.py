@@ -61,7 +61,7 @@ def test_bots_play_a_whole_deal(tmp_path, game, players):
                 if len(codes) > 1:
                     observation = state.observe(1000)
                     answer = agents[state.seat].ask(
-                        observation, observation.legal, GENEROUS, deal=0, turn=asked
+                        observation, observation.legal, GENEROUS, deal=0, turn=asked, move=1
                     )
                     assert isinstance(answer, Reply)
                     assert answer.index == 0
@@ -110,7 +110,7 @@ def test_observation_arrives_whole(tmp_path):
     agent = write_bot(tmp_path, "print(observation); return observation.legal[-1]")
     show = perform(agent, questions=1)
     question = first_question()
-    assert show.log.text == f"--- game 0, deal 0, action 0\n{question}\n"
+    assert show.log.text == f"--- game 0, deal 0, action 0, move 1\n{question}\n"
     assert show.answers[0].index == len(question.legal) - 1
 
 
@@ -326,7 +326,9 @@ def test_stopped_bot_does_not_think_in_its_opponents_time(tmp_path):
         agent.start()
         agent.wait_ready(GENEROUS)
         question = first_question()
-        assert isinstance(agent.ask(question, question.legal, GENEROUS, deal=0, turn=0), Reply)
+        assert isinstance(
+            agent.ask(question, question.legal, GENEROUS, deal=0, turn=0, move=1), Reply
+        )
         bot = agent._bot
         while state_of(launcher._children(agent._launched.process.parent_pid)[0]) != "T":
             time.sleep(0.001)

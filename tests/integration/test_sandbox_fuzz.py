@@ -46,7 +46,7 @@ def ask(pid, packets):
         agent.start()
         assert agent.wait_ready(GENEROUS) == 0
         agent.begin_game(game_info())
-        return agent.ask(QUESTION, QUESTION.legal, GENEROUS, deal=0, turn=0)
+        return agent.ask(QUESTION, QUESTION.legal, GENEROUS, deal=0, turn=0, move=1)
     finally:
         agent.close()
 

@@ -271,7 +271,7 @@ def test_memory_of_a_process_has_nothing_of_another_seat_and_the_zygote_s_nothin
         for _ in range(4):
             seat, observation = state.seat, state.observe(1000)
             marks[seat]["hand"] = msgspec.msgpack.encode(observation.hand)
-            agents[seat].ask(observation, observation.legal, GENEROUS, deal=0, turn=0)
+            agents[seat].ask(observation, observation.legal, GENEROUS, deal=0, turn=0, move=1)
             state.apply(state.legal()[-1])
         pids = [agent._bot._pid for agent in agents]
         if not may_read_memory(pids[0]):

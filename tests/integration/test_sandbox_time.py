@@ -142,7 +142,7 @@ def ask_on_a_busy_core(tmp_path):
             if is_crowded_out:
                 crowd_out(pid)
             with busy_core(number):
-                return agent.ask(question, question.legal, limits, deal=0, turn=0)
+                return agent.ask(question, question.legal, limits, deal=0, turn=0, move=1)
         finally:
             agent.close()
 
@@ -193,7 +193,7 @@ def test_time_in_which_the_referee_did_not_run_is_not_the_bots(tmp_path):
         agent.begin_game(game_info())
         away = iter([1.5])
         limits = Limits(cpu_us=1_000_000, wall_ms=1000)
-        answer = agent.ask(question, question.legal, limits, deal=0, turn=0)
+        answer = agent.ask(question, question.legal, limits, deal=0, turn=0, move=1)
     finally:
         agent.close()
     assert isinstance(answer, Reply)

@@ -243,7 +243,7 @@ def test_zygote_that_breaks_is_our_own_failure_and_is_replaced(tmp_path, forks):
 def ask_on(agent):
     question = first_question()
     for turn in range(100):
-        answer = agent.ask(question, question.legal, GENEROUS, deal=0, turn=turn)
+        answer = agent.ask(question, question.legal, GENEROUS, deal=0, turn=turn, move=1)
         assert isinstance(answer, Reply), "no fault of the bot"
 
 
@@ -290,7 +290,9 @@ def test_bot_that_is_ended_is_dead_at_once_with_its_neighbours_alive(tmp_path, f
         assert len(launcher._children(zygote)) == 1
         second.begin_game(game_info())
         question = first_question()
-        assert isinstance(second.ask(question, question.legal, GENEROUS, deal=0, turn=0), Reply)
+        assert isinstance(
+            second.ask(question, question.legal, GENEROUS, deal=0, turn=0, move=1), Reply
+        )
     finally:
         first.close()
         second.close()

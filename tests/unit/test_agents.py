@@ -87,7 +87,7 @@ OBSERVATION = GAME.start(RULES, BOARD).observe(500)
 
 
 def ask(agent: InProcessAgent, limits: Limits = AMPLE) -> Reply | Failure:
-    return agent.ask(OBSERVATION, OBSERVATION.legal, limits, deal=0, turn=4)
+    return agent.ask(OBSERVATION, OBSERVATION.legal, limits, deal=0, turn=4, move=2)
 
 
 def first_answer(source: BotSource) -> Any:
@@ -300,7 +300,9 @@ def test_what_a_bot_prints_is_its_log_with_the_turn_before_it(tmp_path, capsys):
     ask(agent)
     hand = " ".join(map(str, OBSERVATION.hand))
     log = agent.close()
-    assert log.text == f"--- start\nhello\n--- game 0, deal 0, action 4\nI hold {hand}\nhm\n"
+    assert (
+        log.text == f"--- start\nhello\n--- game 0, deal 0, action 4, move 2\nI hold {hand}\nhm\n"
+    )
     assert not log.truncated
     assert agent.close() == log, "closing again changes nothing"
     assert capsys.readouterr() == ("", "")

@@ -337,9 +337,9 @@ def test_every_seat_is_played_by_the_default_rules(tmp_path):
 def test_opponents_choose_every_legal_action_now_and_then():
     agent = checking._RandomAgent()
     legal = "abcd"
-    answers = {agent.ask(None, legal, None, deal=0, turn=0).index for _ in range(200)}
+    answers = {agent.ask(None, legal, None, deal=0, turn=0, move=1).index for _ in range(200)}
     assert answers == {0, 1, 2, 3}
-    assert isinstance(agent.ask(None, legal, None, deal=0, turn=0), Reply)
+    assert isinstance(agent.ask(None, legal, None, deal=0, turn=0, move=1), Reply)
 
 
 def test_report_is_json(tmp_path):

@@ -348,6 +348,7 @@ def test_the_owner_of_the_fault_sees_what_the_bot_saw_and_others_do_not():
     notes = {log.seat: log.fault for log in match.logs}
     assert f"random_seed: {factory.agents[0].infos[0].random_seed}" in notes[0]
     assert notes[0].startswith("match M1, deal 0, action ")
+    assert notes[0].splitlines()[0].endswith(", move 1")
     assert "hand: [" in notes[0]
     assert "legal: [" in notes[0]
     assert notes[1] == ""

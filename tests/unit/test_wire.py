@@ -148,7 +148,7 @@ def test_every_observation_arrives_whole_and_fits_in_a_packet(game, seats, key, 
     state = game.start(ruleset, game.deal(Stream(key), ruleset, seats))
     while not state.is_over:
         observation = state.observe(1000)
-        turn = wire.Turn(2**31 - 1, 10**4, 10**4, observation)
+        turn = wire.Turn(2**31 - 1, 10**4, 10**4, 10**4, observation)
         packet = wire.encode(turn)
         assert len(packet) < wire.REQUEST_BYTES
         assert wire.turns_of(game.observation_type).decode(packet) == turn

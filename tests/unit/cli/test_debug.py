@@ -327,6 +327,36 @@ def test_bot_that_only_the_record_names_is_not_run_out_of_the_working_folder(
     assert "it ran" in arena("debug", "renamed.json", "./evil", *arguments).err
 
 
+TALKER = """
+from engine.sdk import Strategy, hookimpl
+
+
+class Talker(Strategy):
+    def act(self, observation):
+        print("hand:", *observation.hand, "of", len(observation.legal))
+        return observation.legal[-1]
+
+
+@hookimpl
+def make_strategy(game, ruleset, players):
+    return Talker()
+"""
+
+
+def test_mark_in_a_log_says_which_move_to_debug(arena, install_plugin):
+    install_plugin("talker", TALKER)
+    (record,) = arena(
+        "play", "talker", "random", "--game", "eighty", "--boards", 1, "--seed", "x", "--records", "r",
+        "--logs", "logs", "--trusted", "--json",
+    ).json["records"]  # fmt: skip
+    (log,) = Path("logs").glob("*-0-seat-2-*.log")
+    printed = re.findall(r"--- game 0, .*, move (\d+)\n(hand: .*)\n", log.read_text())
+    assert len(printed) > 5
+    for move, said in (printed[0], printed[-1]):
+        answer = arena("debug", record, "talker", "--seat", 2, "--move", move, "--no-pdb")
+        assert said == answer.err.splitlines()[-1]
+
+
 SLEEPER = """
 import time
 
@@ -349,17 +379,17 @@ def make_strategy(game, ruleset, players):
 
 
 @pytest.mark.parametrize(
-    ("does", "told"),
+    ("does", "wall_ms", "told"),
     [
-        ("pass", "ms of CPU time at move"),  # it spins
-        ("time.sleep(60)", "ms of real time at move"),  # it only waits
+        ("pass", 60_000, "ms of CPU time at move"),  # it spins
+        ("time.sleep(60)", 200, "ms of real time at move"),  # it only waits
     ],
 )
 def test_bot_that_never_answers_is_stopped_by_its_clock(
-    arena, whole, install_plugin, tmp_path, does, told
+    arena, whole, install_plugin, tmp_path, does, wall_ms, told
 ):
     record = decode_record(whole.read_bytes())
-    record.time_control = TimeControl("brief", 2000, 50, 10, 200)
+    record.time_control = TimeControl("brief", 2000, 50, 10, wall_ms)
     record.timing.action_cpu_us = msgspec.UNSET
     record.digest = compute_digest(record)
     (tmp_path / "brief.json").write_bytes(encode_record(record))
