@@ -8,10 +8,9 @@ from django import forms
 from django.conf import settings
 
 from engine.games import GAMES
-from engine.sdk.timecontrol import TIME_CONTROLS
 from tournament.players.models import BotVersion, Player
 from tournament.scrimmages.errors import InvalidScrimmageError, ScrimmageQuotaError
-from tournament.scrimmages.models import Difference, Scrimmage
+from tournament.scrimmages.models import TIME_CONTROLS, Difference, Scrimmage
 from tournament.scrimmages.selectors import find_opponent, own_versions
 from tournament.scrimmages.services import Wish, ask
 

@@ -33,6 +33,10 @@ HYPOTHESES = {
 """By difference the two Elo differences that the test tells apart."""
 
 
+TIME_CONTROLS = ("fast", "standard")
+"""Those that scrimmages are played with: a batch must not keep a worker from tournaments for an hour."""
+
+
 class ScrimmageState(models.TextChoices):
     """Where a scrimmage stands. Between two batches it waits again."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +13,8 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from engine.errors import ContestError, RulesetError, UsageError
+from engine.errors import UsageError
 from engine.games import GAMES, get_game
-from engine.sdk.timecontrol import time_control as find_time_control
 from engine.statistics import SequentialTest
 from tournament.players.models import BotVersion, Player
 from tournament.players.selectors import fits, playable_game
@@ -27,6 +26,7 @@ from tournament.scrimmages.errors import (
 from tournament.scrimmages.models import (
     HYPOTHESES,
     SCRIMMAGE_TRANSITIONS,
+    TIME_CONTROLS,
     Difference,
     Scrimmage,
     ScrimmageState,
@@ -91,7 +91,7 @@ def _problems(wish: Wish, by: Player) -> dict[str, str]:
         "first": _why_not_own(wish.first, by) or why_barred(wish.first, by),
         "other": why_barred(wish.other, by),
         "most_sets": _why_not_sets(wish.most_sets),
-        "time_control": _why_refused(lambda: find_time_control(wish.time_control)),
+        "time_control": _why_not_time(wish.time_control),
         "game": ""
         if wish.game in GAMES
         else f"there is no game {wish.game!r}; there are: {', '.join(GAMES)}",
@@ -119,10 +119,16 @@ def _why_not_sets(sets: int) -> str:
     return f"{sets} is not from {LEAST_SETS} (the test decides nothing on fewer) to {most}"
 
 
-def _why_refused(make: Any) -> str:
+def _why_not_time(name: str) -> str:
+    if name in TIME_CONTROLS:
+        return ""
+    return f"scrimmages are played with the time control {' or '.join(TIME_CONTROLS)}; got {name!r}"
+
+
+def _why_refused(make: Callable[[], object]) -> str:
     try:
         make()
-    except (RulesetError, ContestError, UsageError) as error:
+    except UsageError as error:
         return str(error)
     return ""
 

@@ -67,7 +67,7 @@ def test_seeds_of_two_scrimmages_differ(ann, settings):
         pytest.param({"most_sets": 2001}, "most_sets", "to 2000", id="more than the site takes"),
         pytest.param({"game": "chess"}, "game", "there is no game 'chess'", id="unknown game"),
         pytest.param(
-            {"time_control": "slow"}, "time_control", "there are: fast", id="unknown clock"
+            {"time_control": "long"}, "time_control", "fast or standard", id="too slow a clock"
         ),
         pytest.param({"ruleset": {"colour": 1}}, "ruleset", "colour", id="unknown option"),
     ],
