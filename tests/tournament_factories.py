@@ -87,7 +87,7 @@ def make_plan(**changes: Any) -> Plan:
             "starts_at": now + timedelta(hours=2),
             "format": "single_elimination",
             "contest": {"kind": "boards", "boards": 1},
-            "time_control": "fast",
+            "time_control": "standard",
             **changes,
         }
     )

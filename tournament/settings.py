@@ -303,6 +303,7 @@ CELERY_TASK_ROUTES = {
     "tournament.dispatch": {"queue": "control"},
     "tournament.sweep": {"queue": "control"},
     "tournament.validate": {"queue": "validation"},
+    "tournament.try_entry": {"queue": "matches"},
     "tournament.play_matches": {"queue": "matches"},
     "tournament.play_batch": {"queue": "matches"},
 }

@@ -30,6 +30,7 @@ def dispatch(*, rung: bool = False) -> None:
     due = competitions.dispatch(rung=rung)
     messages: list[tuple[Any, int | list[int]]] = [(validate, version) for version in due.versions]
     messages += [(play_matches, list(block)) for block in due.blocks]
+    messages += [(try_entry, trial) for trial in due.trials]
     messages += [(play_batch, scrimmage) for scrimmage in scrimmages.scrimmages_to_play()]
     for task, about in messages:
         if not publish(task, about):
@@ -41,6 +42,13 @@ def validate(version_id: int) -> None:
     """Check one submitted version."""
     if not stop_seconds():
         players.run_validation(version_id=version_id, stop_seconds=stop_seconds)
+
+
+@shared_task(name="tournament.try_entry")  # type: ignore[untyped-decorator]
+def try_entry(trial_id: int) -> None:
+    """Try one version under the conditions of a tournament that it has entered."""
+    if not stop_seconds():
+        competitions.run_trial(trial_id=trial_id, stop_seconds=stop_seconds)
 
 
 @shared_task(name="tournament.play_matches")  # type: ignore[untyped-decorator]

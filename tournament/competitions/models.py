@@ -385,6 +385,85 @@ class StageEntrant(models.Model):
         return f"{self.stage_id}, seed {self.seed}: {self.entrant_id}"
 
 
+class TrialState(models.TextChoices):
+    """Where a trial stands."""
+
+    PENDING = "pending", "waiting to be tried"
+    QUEUED = "queued", "in the queue to be tried"
+    RUNNING = "running", "being tried"
+    PASSED = "passed", "passed"
+    FAILED = "failed", "failed"
+    STUCK = "stuck", "could not be tried: waits for an operator"
+
+
+TRIAL_TRANSITIONS = Transitions(
+    {
+        TrialState.PENDING: (TrialState.QUEUED, TrialState.RUNNING),
+        TrialState.QUEUED: (TrialState.RUNNING, TrialState.PENDING),
+        TrialState.RUNNING: (
+            TrialState.PASSED,
+            TrialState.FAILED,
+            TrialState.PENDING,
+            TrialState.STUCK,
+        ),
+        TrialState.PASSED: (),
+        TrialState.FAILED: (TrialState.PENDING,),
+        TrialState.STUCK: (TrialState.PENDING,),
+    }
+)
+TRIAL_DECIDED = (TrialState.PASSED, TrialState.FAILED)
+"""States in which it is known whether the version plays under these conditions."""
+
+
+class EntryTrial(LeaseFields):
+    """Whether a version plays under the conditions of the tournaments that it might play in.
+
+    Conditions that the check after an upload has not tried: rules, a table's size, a time control. Tournaments of
+    equal ones share the trial.
+    """
+
+    version = models.ForeignKey(BotVersion, on_delete=models.CASCADE, related_name="trials")
+    key = models.CharField(max_length=64, editable=False)
+    """The hash of the conditions."""
+    conditions = models.JSONField(editable=False)
+    """An engine's `Conditions`."""
+    due_at = models.DateTimeField(editable=False)
+    """The earliest close of a tournament that wants to know."""
+    state = models.CharField(
+        max_length=7, choices=TrialState.choices, default=TrialState.PENDING, editable=False
+    )
+    reason = models.TextField(blank=True, default="", editable=False)
+    """Why it failed or is stuck."""
+    log_sha256 = models.CharField(max_length=64, blank=True, default="", editable=False)
+    """The blob of what it printed and how it crashed; for its owner only."""
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    decided_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("version", "key", name="entrytrial_conditions_unique"),
+            models.CheckConstraint(
+                name="entrytrial_state_known", condition=Q(state__in=TrialState.values)
+            ),
+            models.CheckConstraint(
+                name="entrytrial_running_is_leased",
+                condition=~Q(state=TrialState.RUNNING)
+                | Q(lease_until__isnull=False) & ~Q(lease_owner=""),
+            ),
+            models.CheckConstraint(
+                name="entrytrial_failed_for_a_reason",
+                condition=~Q(state=TrialState.FAILED) | ~Q(reason=""),
+            ),
+        ]
+        indexes = [
+            models.Index("state", "due_at", name="entrytrial_due"),
+            models.Index("lease_until", name="entrytrial_lease"),
+        ]
+
+    def __str__(self) -> str:
+        return f"trial {self.pk} of version {self.version_id}"
+
+
 class InvitationState(models.TextChoices):
     """Where an invitation to form a pair stands."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tournament.competitions.selectors.entries import (
+    Prospect,
     bots_to_enter,
     entrants_with_bots,
     entries_of,
@@ -11,6 +12,9 @@ from tournament.competitions.selectors.entries import (
     late_round,
     notices_of,
     preview_cancellation,
+    prospects,
+    remarks_on_entries,
+    trials_awaited,
     versions_awaited,
     versions_that_would_play,
     why_none_plays,
@@ -56,6 +60,12 @@ from tournament.competitions.selectors.stages import (
     StagePage,
     pairing_row,
 )
+from tournament.competitions.selectors.trials import (
+    conditions_to_try,
+    trial_conditions,
+    trial_log,
+    trials_of_version,
+)
 
 __all__ = [
     "AttemptRow",
@@ -64,6 +74,7 @@ __all__ = [
     "MatchPage",
     "PairingPart",
     "PairingRow",
+    "Prospect",
     "RoundRow",
     "RulingRow",
     "Seal",
@@ -76,6 +87,7 @@ __all__ = [
     "TournamentProgress",
     "all_series",
     "bots_to_enter",
+    "conditions_to_try",
     "entrants_with_bots",
     "entries_of",
     "has_sealed_results",
@@ -90,8 +102,10 @@ __all__ = [
     "pairing_row",
     "preview_cancellation",
     "progress_of",
+    "prospects",
     "public_tournaments",
     "records_are_public",
+    "remarks_on_entries",
     "revealed_secret",
     "season_page",
     "season_table",
@@ -100,6 +114,10 @@ __all__ = [
     "tournament_page",
     "tournaments",
     "tournaments_with_seals",
+    "trial_conditions",
+    "trial_log",
+    "trials_awaited",
+    "trials_of_version",
     "versions_awaited",
     "versions_that_would_play",
     "why_none_plays",

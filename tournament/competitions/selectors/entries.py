@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from django.db.models import Max, Q, QuerySet
 
@@ -13,6 +14,7 @@ from tournament.competitions.models import (
     Entrant,
     EntrantBot,
     EntrantState,
+    EntryTrial,
     InvitationState,
     Notice,
     Pairing,
@@ -21,6 +23,7 @@ from tournament.competitions.models import (
     StageState,
     Tournament,
     TournamentState,
+    TrialState,
     spell_rating_key,
 )
 from tournament.competitions.selectors.engine_values import (
@@ -28,6 +31,7 @@ from tournament.competitions.selectors.engine_values import (
     stage_format,
     stage_options,
 )
+from tournament.competitions.selectors.trials import conditions_to_try, trials_of
 from tournament.leaderboards.selectors import counting_results, preview_void
 from tournament.players.models import UNDECIDED, Bot, BotVersion, Player, VersionGame, VersionState
 from tournament.players.selectors import fits
@@ -64,32 +68,98 @@ def bots_to_enter(tournament: Tournament) -> QuerySet[Bot]:
     )
 
 
-def versions_that_would_play(
-    tournament: Tournament, bots: Collection[int] | None = None, *, late: bool = False
-) -> dict[int, BotVersion]:
-    """By bot the version with which it is frozen at the close, as things stand now.
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """What a bot would play with, as things stand."""
 
-    It is the newest one uploaded before the close that was accepted for the game, its ruleset and the
-    sizes of its tables. Left out is who has none, and who is paused. `bots` (ids) are by default those
-    that have entered; who enters `late` plays with the newest of all. The number of queries does not depend on how many they are.
+    version: BotVersion | None
+    """The newest that was accepted for this play, uploaded in time, and has passed its trials; None if there is none."""
+    on_trial: BotVersion | None = None
+    """A newer one whose trials are not decided: it plays if it passes."""
+    trials: tuple[EntryTrial, ...] = ()
+    """The trials of `on_trial` that have been asked for."""
+    failed: tuple[EntryTrial, ...] = ()
+    """Of newer ones that would not play, what they failed, the newest first."""
+
+
+def prospects(
+    tournament: Tournament, bots: Collection[int] | None = None, *, late: bool = False
+) -> dict[int, Prospect]:
+    """By bot what it would play with; left out is who has no version that was accepted for this, and who is paused.
+
+    `bots` (ids) are by default those that have entered; who enters `late` plays with the newest of all.
+    The number of queries does not depend on how many they are.
     """
+    accepted = _accepted(tournament, bots, late=late)
+    keys = tuple(conditions_to_try(tournament))
+    tried = trials_of([version.pk for line in accepted.values() for version in line], keys)
+    return {bot: _prospect(line, keys, tried) for bot, line in accepted.items()}
+
+
+def _prospect(
+    line: Sequence[BotVersion],
+    keys: Collection[str],
+    tried: Mapping[int, Mapping[str, EntryTrial]],
+) -> Prospect:
+    """Of one bot's versions, the newest first."""
+    failed: list[EntryTrial] = []
+    on_trial: BotVersion | None = None
+    for version in line:
+        trials = tried.get(version.pk, {})
+        lost = [trial for trial in trials.values() if trial.state == TrialState.FAILED]
+        if lost and on_trial is None:
+            failed.append(lost[0])
+        elif not lost and len(_passed(trials)) == len(keys):
+            return Prospect(version, on_trial, _asked(tried, on_trial), tuple(failed))
+        elif not lost:
+            on_trial = on_trial or version
+    return Prospect(None, on_trial, _asked(tried, on_trial), tuple(failed))
+
+
+def _passed(trials: Mapping[str, EntryTrial]) -> list[EntryTrial]:
+    return [trial for trial in trials.values() if trial.state == TrialState.PASSED]
+
+
+def _asked(
+    tried: Mapping[int, Mapping[str, EntryTrial]], version: BotVersion | None
+) -> tuple[EntryTrial, ...]:
+    return () if version is None else tuple(tried.get(version.pk, {}).values())
+
+
+def _accepted(
+    tournament: Tournament, bots: Collection[int] | None, *, late: bool
+) -> dict[int, list[BotVersion]]:
+    """By bot the versions that were accepted for the game, its rulesets and the sizes of its tables, the newest first."""
     entered = EntrantBot.objects.filter(tournament=tournament).values("bot")
-    accepted = VersionGame.objects.filter(
+    rows = VersionGame.objects.filter(
         game=tournament.game,
         version__state=VersionState.ACCEPTED,
         version__bot__in=entered if bots is None else bots,
         version__bot__paused_reason="",
     )
     if not late:
-        accepted = accepted.filter(version__uploaded_at__lt=tournament.closes_at)
+        rows = rows.filter(version__uploaded_at__lt=tournament.closes_at)
     stages = tuple(tournament.stages.all())
-    chosen: dict[int, BotVersion] = {}
-    for row in accepted.select_related("version__bot").order_by("-version"):
-        if row.version.bot_id not in chosen and all(
-            _fits_stage(row.options, tournament, stage) for stage in stages
-        ):
-            chosen[row.version.bot_id] = row.version
-    return chosen
+    found: dict[int, list[BotVersion]] = {}
+    for row in rows.select_related("version__bot").order_by("-version"):
+        if all(_fits_stage(row.options, tournament, stage) for stage in stages):
+            found.setdefault(row.version.bot_id, []).append(row.version)
+    return found
+
+
+def versions_that_would_play(
+    tournament: Tournament, bots: Collection[int] | None = None, *, late: bool = False
+) -> dict[int, BotVersion]:
+    """By bot the version with which it is frozen at the close, as things stand now.
+
+    It is the newest one uploaded before the close that was accepted for the game, its ruleset and the
+    sizes of its tables, and has passed the trials under them. Left out is who has none, and who is paused.
+    See `prospects`.
+    """
+    found = prospects(tournament, bots, late=late)
+    return {
+        bot: prospect.version for bot, prospect in found.items() if prospect.version is not None
+    }
 
 
 def why_none_plays(tournament: Tournament, bots: Collection[int]) -> dict[int, str]:
@@ -98,8 +168,8 @@ def why_none_plays(tournament: Tournament, bots: Collection[int]) -> dict[int, s
     For the organiser and the owner: what came of a check is nobody else's. The number of queries does
     not depend on how many the bots are.
     """
-    plays = versions_that_would_play(tournament, bots)
-    lacking = [pk for pk in bots if pk not in plays]
+    found = prospects(tournament, bots)
+    lacking = [pk for pk in bots if pk not in found or found[pk].version is None]
     if not lacking:
         return {}
     stages = tuple(tournament.stages.all())
@@ -115,7 +185,43 @@ def why_none_plays(tournament: Tournament, bots: Collection[int]) -> dict[int, s
         newest.setdefault(version.bot_id, version)
     for pk, version in newest.items():
         reasons[pk] = f"{version.version} {_why_not(version, tournament, stages)}"
-    return reasons
+    return reasons | {pk: _spell_trials(found[pk]) for pk in lacking if pk in found}
+
+
+def _spell_trials(prospect: Prospect) -> str:
+    """How the trials stand of a bot that has not passed with its newest version."""
+    lines = [_spell_failure(trial, prospect) for trial in prospect.failed[:1]]
+    if prospect.on_trial is not None:
+        lines.append(
+            f"{prospect.on_trial.version} is not tried under these rules yet ({_waits_for(prospect).label})"
+        )
+    return "; ".join(lines)
+
+
+def _spell_failure(trial: EntryTrial, prospect: Prospect) -> str:
+    plays = f"; {prospect.version.version} plays" if prospect.version is not None else ""
+    return f"{trial.version.version} would not play: {trial.reason}{plays}"
+
+
+def _waits_for(prospect: Prospect) -> TrialState:
+    """The state of that of the open trials of which there is most to tell."""
+    states = {trial.state for trial in prospect.trials}
+    order = (TrialState.STUCK, TrialState.RUNNING, TrialState.QUEUED)
+    return next((state for state in order if state in states), TrialState.PENDING)
+
+
+def remarks_on_entries(tournament: Tournament, bots: Collection[int]) -> dict[int, str]:
+    """As `why_none_plays`, and of bots that play with an older version than their newest: why.
+
+    For the organiser and the owner.
+    """
+    found = prospects(tournament, bots)
+    remarks = {
+        pk: _spell_trials(prospect)
+        for pk, prospect in found.items()
+        if prospect.failed or prospect.on_trial is not None
+    }
+    return why_none_plays(tournament, bots) | remarks
 
 
 def _why_not(version: BotVersion, tournament: Tournament, stages: Sequence[Stage]) -> str:
@@ -150,7 +256,7 @@ def _sizes(stage: Stage) -> tuple[int, ...]:
 
 
 def versions_awaited(tournament: Tournament) -> tuple[BotVersion, ...]:
-    """The versions uploaded before the close that might play and are not decided yet, by bot.
+    """The versions uploaded before the close that might play and are not decided by their check yet, by bot.
 
     A version older than one that is accepted already is not awaited, nor is one of an entrant that is
     dropped anyhow since a bot of it is paused: while it is, nothing of it is checked.
@@ -162,12 +268,38 @@ def versions_awaited(tournament: Tournament) -> tuple[BotVersion, ...]:
         uploaded_at__lt=tournament.closes_at,
         bot__in=parts.exclude(entrant__in=paused).values("bot"),
     )
+    waiting = list(undecided.select_related("bot").order_by("bot__name", "pk"))
     newest = versions_that_would_play(tournament)
     return tuple(
         version
-        for version in undecided.select_related("bot").order_by("bot__name", "pk")
+        for version in waiting
         if version.bot_id not in newest or version.pk > newest[version.bot_id].pk
     )
+
+
+def trials_awaited(
+    tournament: Tournament, found: Mapping[int, Prospect] | None = None
+) -> tuple[Prospect, ...]:
+    """Of the bots in it those whose newest version is on trial, by bot; not those of an entrant that is dropped anyhow.
+
+    `found` is what `prospects` has told, if it is known.
+    """
+    parts = EntrantBot.objects.filter(tournament=tournament, entrant__state=EntrantState.ACTIVE)
+    paused = parts.exclude(bot__paused_reason="").values("entrant")
+    bots = set(parts.exclude(entrant__in=paused).values_list("bot", flat=True))
+    known = prospects(tournament) if found is None else found
+    waiting = [
+        (prospect.on_trial.bot.name, prospect)
+        for bot, prospect in known.items()
+        if prospect.on_trial is not None and bot in bots
+    ]
+    return tuple(prospect for _, prospect in sorted(waiting, key=lambda row: row[0]))
+
+
+def spell_trial_state(prospect: Prospect) -> tuple[str, str]:
+    """What the trials of the version on trial wait for: a state of a trial, and its label."""
+    state = _waits_for(prospect)
+    return state.value, f"tried under these rules: {state.label}"
 
 
 def late_round(tournament: Tournament) -> int | None:

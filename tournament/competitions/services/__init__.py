@@ -54,6 +54,7 @@ from tournament.competitions.services.series import (
 )
 from tournament.competitions.services.stages import stop_stage
 from tournament.competitions.services.sweeping import sweep_blobs
+from tournament.competitions.services.trials import retry_trial, run_trial
 
 __all__ = [
     "Due",
@@ -90,7 +91,9 @@ __all__ = [
     "restart_series",
     "restore_match",
     "resume_tournament",
+    "retry_trial",
     "round_is_empty",
+    "run_trial",
     "seal_results",
     "start_tournament",
     "starts_to_come",

@@ -39,7 +39,7 @@ from tournament.competitions.models import (
     TournamentState,
 )
 from tournament.competitions.services.bundles import note_bundle_digests
-from tournament.competitions.services.entries import renew_ladder_entrants
+from tournament.competitions.services.entries import join_waiting_entrants, renew_ladder_entrants
 from tournament.competitions.services.lifecycle import (
     close_tournament,
     open_tournament,
@@ -49,6 +49,11 @@ from tournament.competitions.services.lifecycle import (
 from tournament.competitions.services.playing import count_failure
 from tournament.competitions.services.rounds import advance_round, publish_results
 from tournament.competitions.services.series import run_due_series
+from tournament.competitions.services.trials import (
+    queue_trials,
+    request_due_trials,
+    return_expired_trials,
+)
 from tournament.players.services import queue_versions, return_expired_versions
 from tournament.store.clock import in_seconds, read_clock
 from tournament.store.leases import Lease, expired
@@ -75,6 +80,8 @@ class Due:
 
     versions: tuple[int, ...] = ()
     """BotVersion ids to check, one message each."""
+    trials: tuple[int, ...] = ()
+    """EntryTrial ids to play, one message each."""
     blocks: tuple[tuple[int, ...], ...] = ()
     """Match ids to play, one message a block; each block is of one tournament."""
 
@@ -107,14 +114,17 @@ def dispatch(*, rung: bool = False) -> Due:
         return Due()
     return_expired_versions()
     return_expired_matches()
+    return_expired_trials()
     now = read_clock()
     run_due_series(now=now)
+    request_due_trials()
     move_due_tournaments(now=now)
+    join_waiting_entrants()
     renew_ladder_entrants()
     advance_decided_rounds()
     publish_due_results(now=now)
     note_bundle_digests()
-    return Due(versions=queue_versions().ids, blocks=queue_matches())
+    return Due(versions=queue_versions().ids, blocks=queue_matches(), trials=queue_trials())
 
 
 def return_expired_matches() -> int:

@@ -37,8 +37,10 @@ from tournament.competitions.selectors.engine_values import (
     stage_view,
 )
 from tournament.competitions.selectors.entries import (
+    Prospect,
     late_round,
     played_pairings,
+    prospects,
     rated_match_keys,
     versions_that_would_play,
     why_none_plays,
@@ -65,7 +67,8 @@ def enter(*, tournament: Tournament, bots: Sequence[Bot], by: Player, name: str 
     """Enter a bot, or two as a pair in the order of their seats.
 
     The entrant's name is the bot's, or by default ``first + second``. While late entries are taken it
-    gets the last seed and its newest version at once, and plays from the next round on. Raises
+    gets the last seed and its newest version at once (if that has to be tried first, once it has passed), and
+    plays from the next round on. Raises
     EntryError, or TournamentStateError when entries are not open.
     """
     tournament = Tournament.objects.select_for_update().get(pk=tournament.pk)
@@ -120,14 +123,40 @@ def _next_name(tournament: Tournament, label: str) -> str:
 
 
 def _join(tournament: Tournament, entrant: Entrant, bots: Sequence[Bot], first_round: int) -> None:
-    """Freeze a late entrant and give it the last seed. `pub` and the deals stay as they are."""
-    versions = versions_that_would_play(tournament, [bot.pk for bot in bots], late=True)
-    lacking = [bot.name for bot in bots if bot.pk not in versions]
+    """Freeze a late entrant and give it the last seed, unless a trial comes first. `pub` and the deals stay as they are."""
+    found = prospects(tournament, [bot.pk for bot in bots], late=True)
+    lacking = _lacking(bots, found)
     if lacking:
         raise EntryError(
             f"{', '.join(lacking)} has no version that was accepted for {tournament.game} as it is played "
             "here: who enters late must have one"
         )
+    if not _is_on_trial(bots, found):
+        versions = {pk: prospect.version for pk, prospect in found.items() if prospect.version}
+        _freeze_late(tournament, entrant, bots, versions, first_round)
+
+
+def _lacking(bots: Sequence[Bot], found: Mapping[int, Prospect]) -> list[str]:
+    """Those that have no version for this, and none on trial, each with why."""
+    names = []
+    for bot in bots:
+        prospect = found.get(bot.pk, Prospect(None))
+        if prospect.version is None and prospect.on_trial is None:
+            names.append(bot.name + "".join(f" ({t.reason})" for t in prospect.failed[:1]))
+    return names
+
+
+def _is_on_trial(bots: Sequence[Bot], found: Mapping[int, Prospect]) -> bool:
+    return any(bot.pk in found and found[bot.pk].on_trial is not None for bot in bots)
+
+
+def _freeze_late(
+    tournament: Tournament,
+    entrant: Entrant,
+    bots: Sequence[Bot],
+    versions: Mapping[int, BotVersion],
+    first_round: int,
+) -> None:
     for part in entrant.bots.all():
         EntrantBot.objects.filter(pk=part.pk).update(version=versions[part.bot_id])
     stage = tournament.stages.select_related("tournament").get(index=0)
@@ -145,6 +174,60 @@ def _join(tournament: Tournament, entrant: Entrant, bots: Sequence[Bot], first_r
     entrant.save(update_fields=["seed", "addendum"])
     if stage_format(stage).is_continuous:
         advance_round(tournament=tournament)
+
+
+def join_waiting_entrants() -> int:
+    """Let those who entered late join once they have passed their trials; in how many tournaments somebody did.
+
+    Who has failed, or comes too late for the last round that takes anybody, is withdrawn with the reason.
+    """
+    waiting = Entrant.objects.filter(
+        tournament=OuterRef("pk"), state=EntrantState.ACTIVE, seed__isnull=True
+    )
+    due = Tournament.objects.filter(
+        Exists(waiting), state=TournamentState.RUNNING, paused_reason=""
+    )
+    return guard_each(list(due.order_by("pk")), _join_waiting)
+
+
+@transaction.atomic
+def _join_waiting(tournament: Tournament) -> bool:
+    tournament = Tournament.objects.select_for_update().get(pk=tournament.pk)
+    if tournament.state != TournamentState.RUNNING:
+        return False
+    rows = tournament.entrants.filter(state=EntrantState.ACTIVE, seed__isnull=True)
+    entrants = list(rows.order_by("pk").prefetch_related("bots__bot"))
+    bots = [part.bot_id for entrant in entrants for part in entrant.bots.all()]
+    found = prospects(tournament, bots, late=True)
+    settled = [_settle(tournament, entrant, found) for entrant in entrants]
+    return any(settled)
+
+
+def _settle(tournament: Tournament, entrant: Entrant, found: Mapping[int, Prospect]) -> bool:
+    bots = [part.bot for part in entrant.bots.all()]
+    lacking, first_round = _lacking(bots, found), late_round(tournament)
+    if lacking:
+        _turn_away(entrant, f"{', '.join(lacking)}: no version of it would play here")
+        return True
+    if first_round is None:
+        _turn_away(entrant, TOO_LATE)
+        return True
+    if _is_on_trial(bots, found):
+        return False
+    versions = {pk: prospect.version for pk, prospect in found.items() if prospect.version}
+    _freeze_late(tournament, entrant, bots, versions, first_round)
+    return True
+
+
+TOO_LATE = "its trial had not been passed when the last round that takes somebody in had begun"
+
+
+def _turn_away(entrant: Entrant, reason: str) -> None:
+    """Withdraw who has entered late and cannot play, and tell its players; its bots may enter again."""
+    if ENTRANT_TRANSITIONS.move_row(entrant, EntrantState.WITHDRAWN, reason=reason[:300]):
+        _retire(entrant)
+        owners = Player.objects.filter(bots__entries__entrant=entrant).order_by("pk").distinct()
+        tell_players(owners, entrant.tournament, f"{entrant.name} does not play: {reason}")
 
 
 def renew_ladder_entrants() -> int:
@@ -246,6 +329,8 @@ def check_bot(tournament: Tournament, bot: Bot, *, is_late: bool = False) -> Non
         raise EntryError(f"{bot.name} has entered already")
     if is_late or bot.versions.filter(state__in=UNDECIDED).exists():
         return  # it may still play, or what plays is judged when it joins
+    if _is_on_trial([bot], prospects(tournament, [bot.pk])):
+        return
     if bot.pk in (why := why_none_plays(tournament, [bot.pk])):
         raise EntryError(
             f"{bot.name} has no version that could play here or is being checked: {why[bot.pk]}; "

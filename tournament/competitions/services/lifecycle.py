@@ -32,19 +32,24 @@ from tournament.competitions.models import (
     Tournament,
     TournamentSecret,
     TournamentState,
+    TrialState,
 )
 from tournament.competitions.selectors.engine_values import stage_plan, tournament_key
 from tournament.competitions.selectors.entries import (
+    Prospect,
     entrants_with_bots,
+    prospects,
     rated_match_keys,
+    spell_trial_state,
+    trials_awaited,
     versions_awaited,
-    versions_that_would_play,
 )
 from tournament.competitions.services.entries import enter
 from tournament.competitions.services.invitations import expire_invitations
 from tournament.competitions.services.notices import send_notice, tell_players
 from tournament.competitions.services.rounds import advance_round, cancel_matches
 from tournament.competitions.services.stages import begin_stage
+from tournament.competitions.services.trials import request_trials
 from tournament.leaderboards.selectors import strengths
 from tournament.leaderboards.services import void_results
 from tournament.players.models import Bot, BotVersion, VersionState
@@ -83,12 +88,12 @@ def _enter_for_season(tournament: Tournament) -> None:
 
 @transaction.atomic
 def close_tournament(*, tournament: Tournament, now: datetime | None = None) -> Tournament:
-    """Close the entries, and seal if all that was uploaded in time has been checked.
+    """Close the entries, and seal if all that was uploaded in time has been checked and tried.
 
-    Sealing freezes each entrant to its newest accepted version uploaded before the close, and
-    publishes `pub`. If fewer than the least number have entered it is postponed or cancelled instead,
+    Sealing freezes each entrant to its newest accepted version uploaded before the close that has passed its
+    trials under this tournament's conditions, and publishes `pub`. If fewer than the least number have entered it is postponed or cancelled instead,
     and all who have entered get a notice; nothing has been sealed then, and the commitment stays good,
-    since `pub` names the close that came to pass. As long as an uploaded version that might play is being checked, it stays closed
+    since `pub` names the close that came to pass. As long as an uploaded version that might play is being checked or tried, it stays closed
     without a seal; call it again later. While one is stuck it is paused, with the version as the
     reason, and goes on with the first call that finds it decided, or being checked again. Raises TournamentStateError before the scheduled close (deals
     depend on that time, so it cannot be moved), and in any other state.
@@ -109,11 +114,28 @@ def close_tournament(*, tournament: Tournament, now: datetime | None = None) -> 
             f"{tournament.name} is {tournament.get_state_display()}: it cannot be closed"
         )
     _lock_bots(tournament)
-    awaited = versions_awaited(tournament)
-    _hold_while_stuck(tournament, [each for each in awaited if each.state == VersionState.STUCK])
-    if not awaited:
-        _seal(tournament)
+    unchecked = versions_awaited(tournament)  # first: who is accepted a moment later is seen below
+    found = prospects(tournament)
+    on_trial = trials_awaited(tournament, found)
+    if on_trial:
+        request_trials(tournament=tournament)
+    _hold_while_stuck(tournament, _stuck(unchecked, on_trial))
+    if not unchecked and not on_trial:
+        _seal(tournament, found)
     return tournament
+
+
+def _stuck(unchecked: Sequence[BotVersion], on_trial: Sequence[Prospect]) -> list[str]:
+    """What the tournament awaits and the site could not do, in words."""
+    return [
+        f"{version}, uploaded before the close, which the site could not check"
+        for version in unchecked
+        if version.state == VersionState.STUCK
+    ] + [
+        f"{prospect.on_trial}, which the site could not try under these rules"
+        for prospect in on_trial
+        if any(trial.state == TrialState.STUCK for trial in prospect.trials)
+    ]
 
 
 def _missing_entrants(tournament: Tournament) -> str:
@@ -158,13 +180,12 @@ def _lock_bots(tournament: Tournament) -> None:
     list(Bot.objects.select_for_update(no_key=True).filter(pk__in=entered).order_by("pk"))
 
 
-def _hold_while_stuck(tournament: Tournament, stuck: list[BotVersion]) -> None:
+def _hold_while_stuck(tournament: Tournament, stuck: Sequence[str]) -> None:
     """Pause it while versions that it awaits are stuck, so that its organiser sees why it waits."""
     if stuck and tournament.pause_cause in {"", PauseCause.STUCK_VERSION}:
-        names = ", ".join(str(version) for version in stuck)
         reason = (
-            f"waits for {names}, uploaded before the close, which the site could not check: staff "
-            "have to check it again, or its owner withdraws it"
+            f"waits for {'; '.join(stuck)}: staff have to have it done again, or its owner withdraws "
+            "that version"
         )
         _write_pause(tournament, PauseCause.STUCK_VERSION, reason)
     elif not stuck and tournament.pause_cause == PauseCause.STUCK_VERSION:
@@ -176,10 +197,9 @@ def _write_pause(tournament: Tournament, cause: str, reason: str) -> None:
     tournament.save(update_fields=["pause_cause", "paused_reason"])
 
 
-def _seal(tournament: Tournament) -> None:
-    versions = versions_that_would_play(tournament)
+def _seal(tournament: Tournament, found: Mapping[int, Prospect]) -> None:
     for entrant in entrants_with_bots(tournament):
-        _freeze(entrant, versions)
+        _freeze(entrant, found)
     wheels = sorted(
         EntrantBot.objects.filter(
             tournament=tournament, entrant__state=EntrantState.ACTIVE
@@ -206,20 +226,29 @@ def make_pub(closes_at: datetime, wheels: list[tuple[str, str]]) -> str:
     )
 
 
-def _freeze(entrant: Entrant, versions: Mapping[int, BotVersion]) -> None:
+def _freeze(entrant: Entrant, found: Mapping[int, Prospect]) -> None:
     """Give each of its bots the version it plays with; drop it if one has none."""
     for part in entrant.bots.all():
-        version = versions.get(part.bot_id)
+        prospect = found.get(part.bot_id)
+        version = None if prospect is None else prospect.version
         if version is None:
-            why = part.bot.paused_reason or (
-                f"no version uploaded before the close was accepted for {entrant.tournament.game} "
-                "as it is played here"
-            )
+            why = part.bot.paused_reason or _why_none(entrant, prospect)
             ENTRANT_TRANSITIONS.move_row(
                 entrant, EntrantState.WITHDRAWN, reason=f"{part.bot.name}: {why}"[:300]
             )
             return
         EntrantBot.objects.filter(pk=part.pk).update(version=version)
+
+
+def _why_none(entrant: Entrant, prospect: Prospect | None) -> str:
+    """Why a bot has no version, for everybody: what exactly failed is for its owner and the organiser."""
+    if prospect is not None and prospect.failed:
+        versions = ", ".join(trial.version.version for trial in prospect.failed)
+        return f"{versions} did not pass the trial under the rules of this tournament"
+    return (
+        f"no version uploaded before the close was accepted for {entrant.tournament.game} "
+        "as it is played here"
+    )
 
 
 @transaction.atomic
@@ -255,7 +284,11 @@ def _why_not_yet(tournament: Tournament) -> str:
     if tournament.state != TournamentState.CLOSED:
         return where
     awaited = ", ".join(
-        f"{version} ({version.get_state_display()})" for version in versions_awaited(tournament)
+        [f"{version} ({version.get_state_display()})" for version in versions_awaited(tournament)]
+        + [
+            f"{prospect.on_trial} ({spell_trial_state(prospect)[1]})"
+            for prospect in trials_awaited(tournament)
+        ]
     )
     return f"{where} and not sealed yet" + (f", since it waits for {awaited}" if awaited else "")
 

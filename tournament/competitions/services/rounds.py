@@ -19,12 +19,15 @@ from engine.formats.stages import match_key, split_match_key
 from engine.record import is_rated_contest
 from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.models import (
+    ENTRANT_TRANSITIONS,
     MATCH_TRANSITIONS,
     PLAYED,
     ROUND_TRANSITIONS,
     TOURNAMENT_TRANSITIONS,
     Attempt,
     AttemptEnding,
+    Entrant,
+    EntrantState,
     Match,
     MatchState,
     Pairing,
@@ -429,4 +432,10 @@ def _write_parts(pairing: Pairing, result: formats.PairingResult) -> None:
 def _finish(tournament: Tournament) -> None:
     """Write the final places; from now on the secret is for everybody, unless results are sealed."""
     write_places(tournament)
+    ENTRANT_TRANSITIONS.move(
+        Entrant.objects.filter(tournament=tournament, seed__isnull=True),
+        EntrantState.WITHDRAWN,
+        only_from=EntrantState.ACTIVE,
+        reason="it entered late, and its trial had not been passed when the last round had been played",
+    )
     TOURNAMENT_TRANSITIONS.move_row(tournament, TournamentState.FINISHED, finished_at=Now())

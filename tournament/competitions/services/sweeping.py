@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import timedelta
 
-from tournament.competitions.models import Match, SupersededMatch
+from tournament.competitions.models import EntryTrial, Match, SupersededMatch
 from tournament.players.models import BotVersion
 from tournament.store.clock import read_clock
 from tournament.store.services import sweep
@@ -15,7 +15,7 @@ KEPT_FOR = timedelta(days=1)
 
 
 def sweep_blobs(*, also_keep: Collection[str] = ()) -> int:
-    """Delete old blobs that neither a version nor a match names, superseded ones included; how many those were.
+    """Delete old blobs that neither a version, a trial nor a match names, superseded ones included; how many those were.
 
     `also_keep` has the hashes that rows name which stand above this app.
     """
@@ -23,6 +23,7 @@ def sweep_blobs(*, also_keep: Collection[str] = ()) -> int:
     for rows, field in (
         (BotVersion.objects, "wheel_sha256"),
         (BotVersion.objects, "log_sha256"),
+        (EntryTrial.objects, "log_sha256"),
         (Match.objects, "record_sha256"),
         (Match.objects, "logs_sha256"),
         (SupersededMatch.objects, "record_sha256"),
