@@ -106,6 +106,8 @@ _NUMBERS = {
     "unpacked_bytes": "a wheel, unpacked",
     "unpacked_ratio": "a wheel's growth when it is unpacked",
     "wheel_files": "files of a wheel",
+    "wheel_folders": "folders of a wheel",
+    "wheel_path_characters": "characters of a path in a wheel",
 }
 
 

@@ -11,6 +11,8 @@ from engine.sdk.loading import TRACEBACK_BYTES
 from engine.sdk.timecontrol import TIME_CONTROLS, TimeControl
 from engine.wheels import provided_versions
 from engine.wheels.archive import MAX_FILES, MAX_RATIO, MAX_UNPACKED_BYTES, MAX_WHEEL_BYTES
+from engine.wheels.directory import MAX_PATH_LENGTH
+from engine.wheels.paths import MAX_FOLDERS
 
 
 class PublishedLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +34,9 @@ class PublishedLimits(msgspec.Struct, frozen=True, kw_only=True):
     unpacked_ratio: int
     """How many times as large as packed a wheel may be unpacked."""
     wheel_files: int
+    wheel_folders: int
+    wheel_path_characters: int
+    """The longest path of a file in a wheel."""
     time_controls: tuple[TimeControl, ...]
 
 
@@ -50,6 +55,8 @@ def limits_here(*, wheel_bytes: int = MAX_WHEEL_BYTES) -> PublishedLimits:
         unpacked_bytes=MAX_UNPACKED_BYTES,
         unpacked_ratio=MAX_RATIO,
         wheel_files=MAX_FILES,
+        wheel_folders=MAX_FOLDERS,
+        wheel_path_characters=MAX_PATH_LENGTH,
         time_controls=tuple(TIME_CONTROLS.values()),
     )
 
@@ -72,8 +79,10 @@ def describe_sizes(limits: PublishedLimits) -> tuple[tuple[str, str], ...]:
         ("a crash's traceback", spell_bytes(limits.traceback_bytes)),
         ("a wheel", spell_bytes(limits.wheel_bytes)),
         ("a wheel, unpacked", spell_bytes(limits.unpacked_bytes)),
-        ("at most times its size", str(limits.unpacked_ratio)),
+        ("a wheel, unpacked, may grow", f"{limits.unpacked_ratio} times"),
         ("files of a wheel", str(limits.wheel_files)),
+        ("folders of a wheel", str(limits.wheel_folders)),
+        ("a path in a wheel", f"{limits.wheel_path_characters} characters"),
     )
 
 

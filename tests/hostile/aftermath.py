@@ -231,9 +231,11 @@ def _resident_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def print_aftermath(level: str, launcher: Any, bots: Iterable[str]) -> int:
-    """Print what is left after every attack at a level; how many left anything."""
-    seconds, bad = [], 0
+def print_aftermath(
+    level: str, launcher: Any, bots: Iterable[str], within: float = MOST_SECONDS
+) -> int:
+    """Print what is left after every attack at a level; how many left anything, or lived on for more seconds than `within`."""
+    seconds, bad, late = [], 0, 0
     print(f"level {level}: verdict, milliseconds from it until nothing lives, and what is left")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -253,17 +255,20 @@ def print_aftermath(level: str, launcher: Any, bots: Iterable[str]) -> int:
             seconds.append(MOST_SECONDS if dead is None else dead)
             is_bad = dead is None or bool(found.left) or bool(found.untruths)
             bad += is_bad
+            is_late = dead is not None and dead > within
+            late += is_late
             verdict = found.match.record.outcome.termination.value
             spelled = "alive" if dead is None else f"{dead * 1000:6.1f}"
             print(
-                f"{verdict:<15}{spelled:>8}  {'LEFT ' if is_bad else ''}{attack} {' '.join(sorted(found.left))}"
+                f"{verdict:<15}{spelled:>8}  {'LEFT ' if is_bad else ''}{'LATE ' if is_late else ''}{attack} {' '.join(sorted(found.left))}"
             )
         after = load_of(launcher)
     print(
         f"{len(seconds)} matches: dead after {statistics.median(seconds) * 1000:.1f} ms (median), "
-        f"{max(seconds) * 1000:.1f} ms at most; {bad} left anything"
+        f"{max(seconds) * 1000:.1f} ms at most; {bad} left anything, "
+        f"{late} lived for more than {within * 1000:g} ms"
     )
     for who, old, new in zip(("worker", "zygote"), before.resident_bytes, after.resident_bytes):  # noqa: B905  # one or two zygotes
         print(f"memory of the {who}: {old >> 10} KiB before, {new >> 10} KiB after")
     print(f"open files before {before.open_files}, after {after.open_files}")
-    return bad
+    return bad + late

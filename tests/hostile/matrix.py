@@ -9,7 +9,7 @@ import argparse
 import hashlib
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from engine.sandbox.agent import sandbox_factory
 from engine.sandbox.policy import Level
 from engine.sandbox.zygote_launcher import ZygoteLauncher, shared_launcher
 from engine.shuffle import local_prk
-from tests.hostile.aftermath import print_aftermath
+from tests.hostile.aftermath import MOST_SECONDS, print_aftermath
 from tests.hostile.attempts import Attempt, attempts_here, write_attempt
 from tests.hostile.stage import (
     CONTROL,
@@ -321,17 +321,34 @@ def spell(matrix: dict[str, set[str]]) -> str:
     )
 
 
-def main() -> int:
-    """Print the matrix; or with ``--aftermath`` what is left after each attack, at both levels."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the matrix; or with ``--aftermath`` what is left after each attack, at both levels.
+
+    Exit code 1 if an attack goes through, leaves anything, or lives longer than ``--within``.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m tests.hostile.matrix", description=main.__doc__
     )
     parser.add_argument("--aftermath", action="store_true")
+    parser.add_argument(
+        "--within",
+        type=float,
+        metavar="MS",
+        help="with --aftermath: the longest that may pass from a verdict until nothing lives, in milliseconds",
+    )
+    given = parser.parse_args(arguments)
+    if given.within is not None and not given.aftermath:
+        parser.error("--within goes with --aftermath")
     try:
-        if parser.parse_args().aftermath:
+        if given.aftermath:
             bots = [verdict[0] for verdict in VERDICTS]
             levels: tuple[Level, ...] = ("bubblewrap", "landlock")
-            return 1 if sum(print_aftermath(x, shared_launcher(x), bots) for x in levels) else 0
+            within = MOST_SECONDS if given.within is None else given.within / 1000
+            return (
+                1
+                if sum(print_aftermath(x, shared_launcher(x), bots, within) for x in levels)
+                else 0
+            )
         with tempfile.TemporaryDirectory() as folder:
             room = Path(folder)
             (room / "with").mkdir()

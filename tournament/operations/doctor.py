@@ -10,6 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from engine.sandbox.findings import Finding, Grade
 from engine.sandbox.limits import CLOCK, describe_clock, describe_sizes, limits_here
 from engine.sandbox.probe import probe_sandbox
@@ -24,10 +26,12 @@ _SIGNS = {"ok": "ok     ", "weak": "WEAKER ", "missing": "MISSING"}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print what was found; 0 if a site can run here, else 1."""
+    """Print what was found, with ``--json`` as one object; 0 if a site can run here, else 1."""
     parser = argparse.ArgumentParser(prog="manage.py doctor", description=__doc__)
     parser.add_argument("--home", type=Path, default=default_home(), help="the site's folder")
-    home: Path = parser.parse_args(arguments).home.absolute()
+    parser.add_argument("--json", action="store_true", help="answer with one JSON object on stdout")
+    given = parser.parse_args(arguments)
+    home: Path = given.home.absolute()
     findings = [
         check_machine(),
         *probe_sandbox().findings,
@@ -35,11 +39,16 @@ def main(arguments: Sequence[str]) -> int:
         check_broker(),
         check_home(home),
     ]
+    can_run = all(finding.grade != "missing" for finding in findings)
+    if given.json:
+        answer = {"can_run": can_run, "home": str(home), "findings": findings}
+        print(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
+        return 0 if can_run else 1
     for finding in findings:
         print(f"{_SIGNS[finding.grade]} {finding.name}: {finding.text}")
         for line in (*finding.advice, *finding.snippet.splitlines()):
             print(f"          {line}")
-    return 1 if any(finding.grade == "missing" for finding in findings) else 0
+    return 0 if can_run else 1
 
 
 def check_machine() -> Finding:

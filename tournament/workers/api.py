@@ -52,6 +52,8 @@ class LimitsOut(Schema):
     unpacked_bytes: int
     unpacked_ratio: int
     wheel_files: int
+    wheel_folders: int
+    wheel_path_characters: int
     time_controls: list[TimeControlOut]
     workers: list[WorkerOut]
 

@@ -11,7 +11,7 @@ import pytest
 
 from engine.cli.exits import ExitCode
 from engine.cli.site_limits import SiteLimits, SiteWorker, find_differences, spell_speed
-from engine.sandbox.limits import limits_here
+from engine.sandbox.limits import describe_sizes, limits_here
 from engine.sandbox.probe import Attempt, ProbeReport
 from engine.sandbox.speed import budget_percent
 
@@ -149,3 +149,17 @@ def test_python_is_that_of_the_workers_where_there_are_any():
     fields = {name: getattr(here, name) for name in here.__struct_fields__} | {"python": "3.99"}
     assert list(find_differences(here, SiteLimits(**fields, workers=(worker,)))) == []
     assert "3.99 there" in next(find_differences(here, SiteLimits(**fields, workers=())))
+
+
+def test_every_number_is_told_and_compared():
+    here = limits_here()
+    numbers = {
+        name for name, value in msgspec.structs.asdict(here).items() if isinstance(value, int)
+    }
+    assert {"wheel_folders", "wheel_path_characters"} <= numbers
+    assert len(describe_sizes(here)) == len(numbers)
+    for name in numbers:
+        other = msgspec.convert(
+            answer_of_a_site(100, **{name: 2 * getattr(here, name)}), SiteLimits
+        )
+        assert len(list(find_differences(here, other))) == 1, name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from pathlib import Path
 
@@ -49,6 +50,23 @@ def test_what_is_weaker_is_told_with_what_would_mend_it_and_the_site_can_run(
     assert "memory of a process 256 MiB, more where it has numpy 120 MiB" in said
     assert "fast: 2 s to start, 0.5 s for each game, 0.01 s gained with each question" in said
     assert "A clock counts the CPU time" in said
+
+
+def test_answer_as_json_is_all_that_was_found(monkeypatch, capsys, tmp_path):
+    landlock = Finding("Landlock", "weak", "version 4", ("use a newer kernel",))
+    report = ProbeReport(level="landlock", landlock_abi=4, machine=(landlock,))
+    monkeypatch.setattr(doctor, "probe_sandbox", lambda: report)
+    for grade, can_run in (("ok", True), ("missing", False)):
+        broker = Finding("broker", grade, "asked")
+        monkeypatch.setattr(doctor, "check_broker", lambda broker=broker: broker)
+        assert doctor.main(["--home", str(tmp_path), "--json"]) == (0 if can_run else 1)
+        answer = json.loads(capsys.readouterr().out)
+        assert answer["can_run"] is can_run
+        assert answer["home"] == str(tmp_path)
+        by_name = {finding["name"]: finding for finding in answer["findings"]}
+        assert by_name["broker"]["grade"] == grade
+        assert by_name["Landlock"]["advice"] == ["use a newer kernel"]
+        assert {"machine", "level", "bots get", "home"} <= by_name.keys()
 
 
 def test_missing_broker_is_said(monkeypatch):

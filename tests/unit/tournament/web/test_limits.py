@@ -46,6 +46,8 @@ def text_of(client, path: str) -> str:
 def test_page_tells_the_limits_that_are_enforced(client):
     page = text_of(client, "/limits/")
     here = limits_here()
+    assert f"{here.wheel_files} in {here.wheel_folders} folders, each path with at most " in page
+    assert f"at most {here.wheel_path_characters} characters" in page
     for name, version in here.packages.items():
         assert f'<th scope="row">{name}</th><td>{version}</td>' in page
     assert f"{here.python}, with its standard library" in page
