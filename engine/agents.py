@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import msgspec
 
 from engine.errors import PluginError
+from engine.idleness import HARMLESS_PART, Idleness, own_wait
 from engine.outcome import Termination
 from engine.plugins import BotSource
 from engine.sdk import GameInfo, Strategy
@@ -74,7 +75,7 @@ class Limits(msgspec.Struct, frozen=True):
     cpu_us: int
     """CPU time in microseconds."""
     wall_ms: int
-    """Real time in milliseconds."""
+    """Real time in milliseconds in which the bot neither computes nor waits for the machine: all its questions share it."""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -169,13 +170,18 @@ def crash_failure(error: BaseException, cpu_us: int, doing: str) -> Failure:
     return Failure(Termination.CRASH, f"raised {name} while {doing}", cpu_us)
 
 
-def time_failure(cpu_us: int, limits: Limits, doing: str) -> Failure:
-    """The failure of a bot that went over `limits`: of its CPU time if that is over, else of real time."""
+def time_failure(cpu_us: int, limits: Limits, doing: str, *, idled_before: float = 0.0) -> Failure:
+    """The failure of a bot that went over `limits`: of its CPU time if that is over, else of real time.
+
+    `idled_before`: seconds of `limits.wall_ms` that it had used in earlier questions.
+    """
     if cpu_us > limits.cpu_us:
         return Failure(Termination.TIME, f"used up its CPU time while {doing}", cpu_us)
-    return Failure(
-        Termination.TIME, f"gave no answer within {limits.wall_ms} ms while {doing}", cpu_us
-    )
+    if 1000 * idled_before > limits.wall_ms * HARMLESS_PART:
+        words = f"was idle for {limits.wall_ms} ms in all, at last while {doing}"
+    else:
+        words = f"gave no answer within {limits.wall_ms} ms while {doing}"
+    return Failure(Termination.TIME, words, cpu_us)
 
 
 def answer_failure(answer: IllegalChoice | NoAction, cpu_us: int) -> Failure:
@@ -231,6 +237,8 @@ class InProcessAgent:
         self._strategy: Strategy[Any, Any] | None = None
         self._pending: Failure | None = None
         self._unpaid_us = 0
+        self._cpu_us = 0
+        self._idleness = Idleness(own_wait)
         self._games = 0
 
     def start(self) -> None:
@@ -239,10 +247,10 @@ class InProcessAgent:
     def wait_ready(self, limits: Limits) -> int | Declined | Failure:
         """Import the bot and make its strategy."""
         self._log.mark("start")
-        made, cpu_us, wall_ms = self._run(self._make_strategy, STARTING)
+        made, cpu_us = self._run(self._make_strategy, STARTING)
         if isinstance(made, Failure):
             return made
-        if cpu_us > limits.cpu_us or wall_ms > limits.wall_ms:
+        if cpu_us > limits.cpu_us or self._idle_ms(limits) > limits.wall_ms:
             return time_failure(cpu_us, limits, STARTING)
         if made is None:
             return Declined(cpu_us)
@@ -256,7 +264,7 @@ class InProcessAgent:
         strategy = self._strategy
         self._games = info.number
         self._log.mark(f"game {info.number} begins")
-        result, cpu_us, _ = self._run(lambda: strategy.begin_game(info), CHOOSING)
+        result, cpu_us = self._run(lambda: strategy.begin_game(info), CHOOSING)
         self._unpaid_us += cpu_us
         if isinstance(result, Failure):
             self._pending = result
@@ -278,13 +286,14 @@ class InProcessAgent:
         assert strategy is not None, "an agent is asked only when it is ready"
         self._log.mark(f"game {self._games}, deal {deal}, action {turn}, move {move}")
         del legal  # the observation's own
-        answer, cpu_us, wall_ms = self._run(lambda: choose(strategy, observation), CHOOSING)
+        idled_before = self._idle_ms(limits) / 1000
+        answer, cpu_us = self._run(lambda: choose(strategy, observation), CHOOSING)
         cpu_us += self._unpaid_us
         self._unpaid_us = 0
         if isinstance(answer, Failure):
             return answer
-        if cpu_us > limits.cpu_us or wall_ms > limits.wall_ms:
-            return time_failure(cpu_us, limits, CHOOSING)
+        if cpu_us > limits.cpu_us or self._idle_ms(limits) > limits.wall_ms:
+            return time_failure(cpu_us, limits, CHOOSING, idled_before=idled_before)
         if isinstance(answer, IllegalChoice | NoAction):
             return answer_failure(answer, cpu_us)
         return Reply(answer, cpu_us)
@@ -304,8 +313,12 @@ class InProcessAgent:
             players=self._players,
         )
 
-    def _run(self, call: Callable[[], Any], doing: str) -> tuple[Any, int, int]:
-        """What `call` returns, or the failure it makes; CPU microseconds and real milliseconds.
+    def _idle_ms(self, limits: Limits) -> float:
+        """Real milliseconds that it has idled in all it was asked."""
+        return 1000 * self._idleness.seconds(self._cpu_us / 1e6, limits.wall_ms / 1000)
+
+    def _run(self, call: Callable[[], Any], doing: str) -> tuple[Any, int]:
+        """What `call` returns, or the failure it makes, and its CPU microseconds.
 
         Raises KeyboardInterrupt if the user has pressed Ctrl-C meanwhile, whatever the bot made of that.
         """
@@ -329,7 +342,9 @@ class InProcessAgent:
             if interrupts.have_come:
                 raise KeyboardInterrupt
             cpu_us = (time.thread_time_ns() - began_cpu) // 1000
-        return result, cpu_us, (time.monotonic_ns() - began) // 1_000_000
+        self._idleness.add((time.monotonic_ns() - began) / 1e9)
+        self._cpu_us += cpu_us
+        return result, cpu_us
 
 
 @contextlib.contextmanager

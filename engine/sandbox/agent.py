@@ -35,6 +35,7 @@ from engine.agents import (
     time_failure,
 )
 from engine.errors import InfrastructureError
+from engine.idleness import Idleness, own_wait
 from engine.outcome import Termination
 from engine.sandbox import policy
 from engine.sandbox.launcher import (
@@ -255,6 +256,7 @@ class SandboxAgent:
         """Let the process run until it answers: the answer and its CPU time, or what it did wrong."""
         # What it used after its last answer, until it was stopped, is charged now.
         before_us = bot.last_us
+        idled_before = bot.idle_seconds(limits.wall_ms / 1000)
         bot.resume()
         try:
             packet = self._await_packet(bot, limits, before_us)
@@ -262,7 +264,7 @@ class SandboxAgent:
             bot.stop()
         cpu_us = bot.cpu_us() - before_us
         if packet is None or cpu_us > limits.cpu_us:
-            return time_failure(cpu_us, limits, doing)
+            return time_failure(cpu_us, limits, doing, idled_before=idled_before)
         if not packet and bot.has_hung_up():
             return self._judge_end(cpu_us)
         try:
@@ -274,30 +276,30 @@ class SandboxAgent:
         """The next packet, empty at the channel's end; None when a clock has run out.
 
         One thread cannot use more CPU time than passes, so nothing need be looked at before the rest of
-        the CPU budget could be used up. Of real time only what we waited for a packet is charged, never longer
-        than we meant to, and not what the bot had to wait for the machine: it is charged for what it sleeps.
-        Raises StarvedError if the machine makes it wait too long.
+        the CPU budget could be used up. Of real time only what the bot idles is charged, over all that it was ever
+        asked: what we waited for a packet, never longer than we meant to, and neither its CPU time nor what it had to
+        wait for the machine. Raises StarvedError if the machine makes it wait too long.
         """
-        wall_left = limits.wall_ms / 1000
-        most_left = wall_left * _MOST_WALLS
+        wall = limits.wall_ms / 1000
+        idle_left = wall - bot.idle_seconds(wall)
         cpu_left = limits.cpu_us / 1e6
-        slice_seconds = min(_SLICE_SECONDS, wall_left / _LEAST_SLICES)
-        starvation, waited = None, 0.0
-        while cpu_left > 0 and wall_left + waited > 0:
-            patience = min(cpu_left + _CLOCK_GRACE_SECONDS, wall_left + waited, slice_seconds)
-            began = time.monotonic()
-            packet = bot.receive(patience)
+        slice_seconds = min(_SLICE_SECONDS, wall / _LEAST_SLICES)
+        starvation, passed, not_idle = None, 0.0, 0.0
+        while cpu_left > 0 and (left := idle_left + not_idle - passed) > 0:
+            patience = min(cpu_left + _CLOCK_GRACE_SECONDS, left, slice_seconds)
+            packet, seconds = bot.receive(patience)
             if packet is not None:
                 return packet
-            passed = min(time.monotonic() - began, patience)
-            wall_left -= passed
-            most_left -= passed
+            passed += seconds
             starvation = starvation or Starvation()
+            lacked_memory = starvation.lacked_memory
             starvation.look(bot.schedule())
-            waited = starvation.waited
+            bot.idleness.excuse(starvation.lacked_memory - lacked_memory)
             self._keep_alive()
-            cpu_left = (before_us + limits.cpu_us - bot.cpu_us()) / 1e6
-            if most_left <= 0 < cpu_left:
+            cpu_used = (bot.cpu_us() - before_us) / 1e6
+            cpu_left = limits.cpu_us / 1e6 - cpu_used
+            not_idle = cpu_used + starvation.waited
+            if passed >= wall * _MOST_WALLS and cpu_left > 0:
                 starvation.check(limits.wall_ms)
                 break
         return None
@@ -341,9 +343,11 @@ class _BotProcess:
         self._patience = 0.0
         self._poll = select.poll()
         self._poll.register(channel, select.POLLIN)
+        self._last_waited = 0.0
         self.last_us = 0
         """CPU microseconds when it was looked at last."""
-        self.cpu_us()
+        self._cpu_before_us = self.cpu_us()
+        self.idleness = Idleness(self._waited)
 
     def cpu_us(self) -> int:
         """CPU microseconds so far; after its death what was read last."""
@@ -355,6 +359,17 @@ class _BotProcess:
         if now_us > self.last_us:  # cheaper than max(), and this is asked at every turn
             self.last_us = now_us
         return self.last_us
+
+    def idle_seconds(self, allowed: float) -> float:
+        """Real seconds that it idled in all it was asked; what is below an eighth of `allowed` may be told too high."""
+        return self.idleness.seconds((self.last_us - self._cpu_before_us) / 1e6, allowed)
+
+    def _waited(self) -> float:
+        """Seconds in which it or we waited to run: its answer may lie ready meanwhile."""
+        schedule = self.schedule()
+        if schedule is not None:
+            self._last_waited = schedule.waited
+        return self._last_waited + own_wait()
 
     def private_bytes(self) -> int:
         """Memory that it shares with no other process."""
@@ -394,8 +409,19 @@ class _BotProcess:
         poll.register(self._channel, 0)
         return bool(poll.poll(0))
 
-    def receive(self, seconds: float) -> memoryview | None:
-        """The next packet; empty at the channel's end, None if none comes. Waits at most `seconds`, maybe less.
+    def receive(self, seconds: float) -> tuple[memoryview | None, float]:
+        """The next packet, and how many seconds that took, of those that were meant.
+
+        It is empty at the channel's end, None if none comes. Waits at most `seconds`, maybe less.
+        """
+        began = time.monotonic()
+        packet = self._receive(seconds)
+        passed = min(time.monotonic() - began, seconds)
+        self.idleness.add(passed)
+        return packet, passed
+
+    def _receive(self, seconds: float) -> memoryview | None:
+        """As `receive`, without a look at the clock.
 
         A packet that is longer than allowed is cut but stays too long. It is good until the next is received.
         """

@@ -99,7 +99,7 @@ def describe_clock(control: TimeControl) -> str:
     )
     return (
         f"{control.name}: {start} to start, {game} for each game, {gain} gained with each question; "
-        f"at most {cap} of real time for an answer"
+        f"idle for at most {cap} of real time in all"
     )
 
 

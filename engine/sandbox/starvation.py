@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import StarvedError
+from engine.idleness import own_times as _own_times
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,14 +50,6 @@ def read_schedule(pid: int) -> Schedule | None:
     )
 
 
-def _own_times() -> tuple[int, int]:
-    try:
-        ran, waited, _ = Path("/proc/thread-self/schedstat").read_text().split()
-    except OSError:
-        return 0, 0
-    return int(ran), int(waited)
-
-
 @dataclass(slots=True)
 class OwnPace:
     """How much longer this thread takes for what it does than on a machine with nothing else to do."""
@@ -84,6 +77,11 @@ class Starvation:
         self._watched = 0.0
         self.waited = 0.0
         """Seconds, since the first look, in which it could have used a processor and did not get it."""
+
+    @property
+    def lacked_memory(self) -> float:
+        """Seconds of those in which it waited for memory: no count of the kernel's holds them."""
+        return self._lacked_memory
 
     def look(self, now: Schedule | None) -> None:
         """Take in how it fares now."""

@@ -20,7 +20,10 @@ class TimeControl(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     game_cpu_ms: int
     action_cpu_ms: int
     action_wall_ms: int
-    """A generous cap in real time, against a bot that sleeps."""
+    """A generous cap in real time, against a bot that sleeps: so long may a process idle in all its answers together.
+
+    What it computes, or waits for the machine, is no idling.
+    """
 
 
 TIME_CONTROLS = {

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
@@ -24,6 +25,7 @@ from engine.sandbox import core, launcher, speed
 from engine.sandbox.agent import SandboxAgent
 from engine.sandbox.core import one_core
 from engine.sandbox.starvation import OwnPace, Schedule, Starvation, read_schedule
+from engine.sdk.timecontrol import TimeControl
 from engine.wheels import pack_module
 from tests.hostile.stage import GENEROUS, HERE, first_question, game_info, make_agent, source_in
 from tests.integration.test_sandbox_match import BOTS, house_bots, spec_of
@@ -197,6 +199,48 @@ def test_time_in_which_the_referee_did_not_run_is_not_the_bots(tmp_path):
     finally:
         agent.close()
     assert isinstance(answer, Reply)
+
+
+def dozing(folder: Path, seconds: float) -> BotSource:
+    """A bot that sleeps for so long before each answer."""
+    (folder / "dozes.py").write_text(
+        (HERE / "sleep.py").read_text().replace("time.sleep(3600)", f"time.sleep({seconds})")
+    )
+    return BotSource(bot="dozes", version=None, wheel=None, folder=str(folder), entry_point="dozes")
+
+
+@pytest.mark.sandbox
+def test_bot_that_sleeps_a_little_before_each_answer_loses_when_it_was_too_much_in_all(tmp_path):
+    agent = make_agent(dozing(tmp_path, 0.4))
+    question, answers = first_question(), []
+    try:
+        agent.start()
+        assert isinstance(agent.wait_ready(GENEROUS), int)
+        agent.begin_game(game_info())
+        for turn in range(6):
+            answers.append(agent.ask(question, question.legal, SHORT, deal=0, turn=turn, move=1))
+            if isinstance(answers[-1], Failure):
+                break
+    finally:
+        agent.close()
+    *replies, failure = answers
+    assert replies
+    assert all(isinstance(reply, Reply) for reply in replies)
+    assert failure.kind is Termination.TIME
+    assert failure.detail == "was idle for 2000 ms in all, at last while choosing an action"
+
+
+@pytest.mark.sandbox
+def test_match_against_a_sleeper_ends_as_soon_as_its_allowance(tmp_path):
+    (tmp_path / "bot").mkdir()
+    sources = [*house_bots(tmp_path, "greedy"), dozing(tmp_path / "bot", 0.3)]
+    spec = spec_of("podkidnoe", sources, BoardsContest(20))
+    spec = msgspec.structs.replace(spec, time_control=TimeControl("own", 2000, 5000, 50, 2000))
+    record = run_match(spec, [(source,) for source in sources]).record
+    assert [(fault.entrant, fault.kind) for fault in record.outcome.faults] == [
+        (1, Termination.TIME)
+    ]
+    assert sum(len(deal.actions) for game in record.games for deal in game.deals) < 100
 
 
 @pytest.fixture

@@ -278,6 +278,43 @@ def test_who_sleeps_past_the_wall_cap_is_out(tmp_path):
     assert failure.detail == "gave no answer within 10 ms while choosing an action"
 
 
+def test_who_sleeps_a_little_before_each_answer_is_out_when_it_was_too_much_in_all(tmp_path):
+    source = write_bot(
+        tmp_path,
+        """
+        import time
+        class Bot(Strategy):
+            def act(self, observation):
+                time.sleep(0.05)
+                return observation.legal[0]
+        """,
+    )
+    agent = make_agent(source)
+    agent.wait_ready(AMPLE)
+    answers = [ask(agent, Limits(60_000_000, 10_000)) for _ in range(2)]
+    assert all(isinstance(answer, Reply) for answer in answers)
+    answers = [ask(agent, Limits(60_000_000, 400)) for _ in range(7)]
+    failure = next(answer for answer in answers if isinstance(answer, Failure))
+    assert failure.detail == "was idle for 400 ms in all, at last while choosing an action"
+
+
+def test_who_computes_longer_than_he_may_idle_plays_on(tmp_path):
+    source = write_bot(
+        tmp_path,
+        """
+        import time
+        class Bot(Strategy):
+            def act(self, observation):
+                end = time.thread_time() + 0.3
+                while time.thread_time() < end: pass
+                return observation.legal[0]
+        """,
+    )
+    agent = make_agent(source)
+    agent.wait_ready(AMPLE)
+    assert isinstance(ask(agent, Limits(60_000_000, 200)), Reply)
+
+
 # --- what it prints --------------------------------------------------------------------------------------------
 
 

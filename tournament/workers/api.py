@@ -12,7 +12,7 @@ from tournament.workers.models import WorkerReport
 
 
 class TimeControlOut(Schema):
-    """CPU milliseconds: for starting, for each game, gained with each question; and real ones, the cap per question."""
+    """CPU milliseconds: for starting, for each game, gained with each question; and real ones, what a process may idle in all."""
 
     name: str
     start_cpu_ms: int
