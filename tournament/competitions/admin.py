@@ -538,7 +538,7 @@ class TournamentAdmin(OperationsAdmin):
         formats = self._formats(request)
         main = ("name", "slug", "description", "game", "kind", *(() if formats else ("format",)))
         link = format_html(
-            'For several stages, or for one that an organiser or its time stops, <a href="{}">choose the '
+            'For several stages, or for one that an organiser or its time stops, <a class="arena-button" href="{}">choose the '
             "formats first</a>.",
             reverse("admin:competitions_tournament_stages"),
         )

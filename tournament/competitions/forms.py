@@ -408,7 +408,7 @@ def _spell(value: object) -> str:
 def _option_field(option: Option | FormatOption, otherwise: str = "") -> forms.Field:
     """A field for an option, empty for its default or `otherwise`; the service reads and judges the text."""
     label = option.name.replace("_", " ").capitalize()
-    usual = otherwise or f"as usual: {_spell(option.default)}"
+    usual = otherwise or f"as usual: {_spell(option.default).replace(',', ', ')}"
     is_list = isinstance(option, FormatOption) and option.is_list
     if option.choices and not is_list:
         choices = [("", usual), *((_spell(each), _spell(each)) for each in option.choices)]
@@ -558,6 +558,9 @@ def stage_fields(number: int, fmt: Format, *, is_last: bool) -> dict[str, forms.
         required=False, choices=[("", AS_USUAL), *((name, name) for name in TIME_CONTROLS)]
     )
     fields.update(game_fields(is_first=False))
+    for name, field in fields.items():
+        if field.label is None:  # else it would be made from the stage's name for it
+            field.label = name.replace("_", " ").capitalize()
     return {stage_field_name(number, name): field for name, field in fields.items()}
 
 

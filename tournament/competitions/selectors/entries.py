@@ -27,6 +27,7 @@ from tournament.competitions.models import (
     spell_rating_key,
 )
 from tournament.competitions.selectors.engine_values import (
+    BOTS,
     seats_at_table,
     stage_format,
     stage_options,
@@ -42,7 +43,7 @@ def entrants_with_bots(tournament: Tournament) -> QuerySet[Entrant]:
     """The entrants by seed, then name, each with its bots and their versions loaded."""
     return (
         tournament.entrants.select_related("tournament")
-        .prefetch_related("bots__bot", "bots__version", "bots__tournament")
+        .prefetch_related(BOTS)
         .order_by("seed", "name")
     )
 

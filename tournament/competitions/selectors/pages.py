@@ -29,6 +29,7 @@ from tournament.competitions.models import (
     TournamentState,
 )
 from tournament.competitions.selectors.engine_values import (
+    BOTS,
     seats_at_table,
     stage_format,
     stage_options,
@@ -463,9 +464,7 @@ def table_sizes(stage: Stage) -> tuple[int, ...]:
 
 def _entrants(tournament: Tournament, *, knows_place: bool) -> QuerySet[Entrant]:
     order = ("place", "seed", "name") if knows_place else ("seed", "name")
-    return tournament.entrants.prefetch_related("bots__bot__owner", "bots__version").order_by(
-        *order
-    )
+    return tournament.entrants.prefetch_related(BOTS).order_by(*order)
 
 
 def _entrant_row(entrant: Entrant, *, knows_place: bool = True) -> EntrantRow:

@@ -24,6 +24,7 @@ from tournament.competitions.models import (
     Tournament,
 )
 from tournament.competitions.selectors.engine_values import (
+    PARTS,
     stage_format,
     stage_view,
     whole_rounds,
@@ -319,7 +320,7 @@ def _pairings(
     ids = [each.pk for each in rounds]
     matches = Match.objects.filter(pairing__round__in=ids).in_bulk(field_name="pairing_id")
     found: dict[int, list[tuple[Pairing, PairingRow]]] = {}
-    rows = Pairing.objects.filter(round__in=ids).prefetch_related("entrants__entrant")
+    rows = Pairing.objects.filter(round__in=ids).prefetch_related(PARTS)
     for pairing in rows.order_by("round", "slot"):
         row = _row(pairing, matches.get(pairing.pk), seeds)
         found.setdefault(pairing.round_id, []).append((pairing, row))

@@ -29,6 +29,7 @@ from tournament.competitions.models import (
     TournamentState,
 )
 from tournament.competitions.selectors.engine_values import (
+    BOTS,
     engine_pairing,
     engine_pairing_result,
     pairing_view,
@@ -196,7 +197,7 @@ def _join_waiting(tournament: Tournament) -> bool:
     if tournament.state != TournamentState.RUNNING:
         return False
     rows = tournament.entrants.filter(state=EntrantState.ACTIVE, seed__isnull=True)
-    entrants = list(rows.order_by("pk").prefetch_related("bots__bot"))
+    entrants = list(rows.order_by("pk").prefetch_related(BOTS))
     bots = [part.bot_id for entrant in entrants for part in entrant.bots.all()]
     found = prospects(tournament, bots, late=True)
     settled = [_settle(tournament, entrant, found) for entrant in entrants]
@@ -269,7 +270,7 @@ def _renew(tournament: Tournament) -> bool:
     idle = tournament.entrants.filter(
         state=EntrantState.ACTIVE, seed__isnull=False, bots__is_current=True
     ).exclude(pk__in=busy.values("entrant"))
-    entrants = list(idle.distinct().order_by("seed").prefetch_related("bots__bot"))
+    entrants = list(idle.distinct().order_by("seed").prefetch_related(BOTS))
     bots = [part.bot_id for entrant in entrants for part in entrant.bots.all()]
     newest = versions_that_would_play(tournament, bots, late=True)
     outdated = [entrant for entrant in entrants if _is_outdated(entrant, newest)]

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from engine.ratings import Rating as EngineRating
 from tournament.competitions.models import Pairing, Tournament, TournamentState
-from tournament.competitions.selectors.engine_values import stage_format, stage_view
+from tournament.competitions.selectors.engine_values import PARTS, stage_format, stage_view
 from tournament.competitions.services.rulings import spell_result
 from tournament.leaderboards.models import Rating
 
@@ -88,7 +88,7 @@ def _look_at(tournament: Tournament) -> _Picture:
 def _pairings(tournament: Tournament) -> dict[str, str]:
     rows = (
         Pairing.objects.filter(tournament=tournament)
-        .prefetch_related("entrants__entrant")
+        .prefetch_related(PARTS)
         .order_by("round__stage__index", "round__index", "slot")
     )
     return {

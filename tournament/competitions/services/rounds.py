@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import msgspec
 from django.db import transaction
-from django.db.models import F, Max, QuerySet
+from django.db.models import F, Max, Prefetch, QuerySet
 from django.db.models.functions import Now
 
 from engine.bundle import ResultPart, result_part
@@ -27,6 +27,7 @@ from tournament.competitions.models import (
     Attempt,
     AttemptEnding,
     Entrant,
+    EntrantBot,
     EntrantState,
     Match,
     MatchState,
@@ -186,7 +187,13 @@ def rate_round(closed: Round) -> None:
             rated=True,
         )
         .select_related("pairing__tournament")
-        .prefetch_related("pairing__entrants__entrant__bots__version__bot")
+        .prefetch_related(
+            Prefetch("pairing__entrants", PairingEntrant.objects.select_related("entrant")),
+            Prefetch(
+                "pairing__entrants__entrant__bots",
+                EntrantBot.objects.select_related("version__bot"),
+            ),
+        )
     )
     results = [
         RatedResult(

@@ -13,9 +13,10 @@ from django.utils import timezone
 from tests.tournament_factories import make_bot, make_player, make_tournament, play_all, start
 from tests.unit.tournament.web.test_admin import times
 from tournament.competitions import services
-from tournament.competitions.models import Match, Stage, Tournament
+from tournament.competitions.models import Entrant, EntrantBot, Match, Stage, Tournament
 from tournament.competitions.services import StageWish
 from tournament.players import services as players
+from tournament.players.models import Bot
 
 pytestmark = pytest.mark.django_db
 ADD = "/admin/competitions/tournament/add/"
@@ -316,3 +317,19 @@ class TestSealed:
     def test_organisers_see_all_of_it(self, admin, sealed):
         page = admin.get("/tournaments/open/?stage=2").content.decode()
         assert "Grand final" in page
+
+
+def test_page_of_more_than_a_thousand_entrants_is_shown(client, db):
+    """SQLite takes no query with a term for each of a thousand rows."""
+    tournament = make_tournament(name="Open", format="swiss")
+    owner = make_player()
+    bots = Bot.objects.bulk_create(Bot(owner=owner, name=f"bot{n}") for n in range(1010))
+    entrants = Entrant.objects.bulk_create(
+        Entrant(tournament=tournament, name=bot.name) for bot in bots
+    )
+    EntrantBot.objects.bulk_create(
+        EntrantBot(tournament=tournament, entrant=entrant, bot=bot)
+        for entrant, bot in zip(entrants, bots, strict=True)
+    )
+    page = client.get("/tournaments/open/").content.decode()
+    assert "Page 1 of 11" in page
