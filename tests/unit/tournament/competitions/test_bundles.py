@@ -150,6 +150,68 @@ def test_versions_that_were_rated_before_bring_their_ratings_along():
     assert verified(first).rated == verified(second).rated == 3
 
 
+TABLE_AND_FINAL = (
+    StageWish(format="round_robin", qualifiers=2),
+    StageWish(format="single_elimination"),
+)
+
+
+def test_a_stage_for_which_too_few_were_left_is_verified_as_such():
+    tournament = cup(3, format="", stages=TABLE_AND_FINAL)
+    for name in ("beta", "gamma"):
+        gone = entrant_of(tournament, name)
+        services.withdraw_entrant(entrant=gone, by=gone.bots.get().bot.owner)
+    finish(tournament)
+    table, final = tournament_bundle(tournament).stages
+    assert (len(table.standings), final.entrants, final.rounds) == (3, (), ())
+    assert verified(tournament).stages == 2
+
+
+def test_an_annulled_match_still_decides_who_went_on():
+    tournament = cup(3, format="", stages=TABLE_AND_FINAL)
+    for index in (1, 2, 3):
+        play_round(tournament, index)
+    went_on = tournament_stage_entrants(tournament)
+    for row in Pairing.objects.filter(tournament=tournament, round__stage__index=0, is_bye=False):
+        if set(row.entrants.values_list("entrant", flat=True)) != went_on:
+            services.void_match(pairing=row, reason=WHY)
+    report = verified(finish(tournament))
+    assert (report.stages, report.rulings) == (2, 2)
+
+
+def tournament_stage_entrants(tournament: Tournament) -> set[int]:
+    stage = tournament.stages.get(index=1)
+    return set(stage.entrants.values_list("entrant", flat=True))
+
+
+def test_pairs_are_verified():
+    owner = make_player()
+    bots = [make_bot(name, owner) for name in (*NAMES, "zeta")]
+    tournament = make_tournament(game="eighty", kind="pair", contest=BOARDS, format="round_robin")
+    for first, second in zip(bots[::2], bots[1::2], strict=True):
+        services.enter(tournament=tournament, bots=[first, second], by=owner)
+    tournament = finish(start(tournament))
+    bundle = tournament_bundle(tournament)
+    assert {len(entrant.bots) for entrant in bundle.entrants} == {2}
+    assert {len(team.members) for rated in bundle.ratings for team in rated.teams} == {2}
+    assert verified(tournament).rated == 3
+
+
+def test_whole_games_are_verified():
+    contest = {"kind": "games", "best_of": 3}
+    report = verified(finish(cup(3, format="round_robin", contest=contest)))
+    assert (report.matches, report.rated) == (3, 0)
+
+
+def test_who_leaves_a_double_elimination_between_its_rounds():
+    tournament = cup(5, format="double_elimination")
+    play_round(tournament, 1)
+    gone = entrant_of(tournament, "alpha")
+    services.withdraw_entrant(entrant=gone, by=gone.bots.get().bot.owner)
+    report = verified(finish(tournament))
+    assert report.standings == 5
+
+
 class TestAfterRulings:
     def test_a_bracket_that_was_paired_anew(self):
         tournament = cup(4)
