@@ -51,6 +51,7 @@ from tournament.competitions.models import (
     Entrant,
     EntrantBot,
     EntrantState,
+    EntryTrial,
     Match,
     MatchState,
     Pairing,
@@ -65,6 +66,7 @@ from tournament.competitions.models import (
     SupersededMatch,
     Tournament,
     TournamentState,
+    TrialState,
 )
 from tournament.competitions.selectors.engine_values import stage_format, stage_options
 from tournament.competitions.services.rulings import RULED_IN
@@ -987,6 +989,49 @@ class RulingAdmin(ReadOnlyAdmin):
     fields = list_display
     readonly_fields = fields
     inlines = (SupersededInline,)
+
+
+@admin.register(EntryTrial)
+class EntryTrialAdmin(OperationsAdmin):
+    """Trials of versions under the conditions of tournaments that they have entered."""
+
+    list_display = ("version", "tried_under", "state", "short_reason", "due_at", "decided_at")
+    list_filter = ("state",)
+    search_fields = ("version__bot__name", "version__version")
+    list_select_related = ("version__bot",)
+    ordering = ("-pk",)
+    fields = (
+        "buttons",
+        "version",
+        "tried_under",
+        "state",
+        "reason",
+        "attempts",
+        "lease_owner",
+        "due_at",
+        "created_at",
+        "decided_at",
+    )
+    readonly_fields = fields
+    operations = (
+        Operation(
+            name="retry",
+            label="Play again",
+            run=lambda row, _, __: services.retry_trial(trial=row),
+            allows=lambda row: row.state in {TrialState.STUCK, TrialState.FAILED},
+            warning="What tournaments have sealed stays as it is.",
+        ),
+    )
+
+    @admin.display(description="Tried under")
+    def tried_under(self, row: EntryTrial) -> str:
+        """Rules, table and time control."""
+        return str(selectors.trial_conditions(row))
+
+    @admin.display(description="Reason")
+    def short_reason(self, row: EntryTrial) -> str:
+        """The beginning of the reason."""
+        return row.reason[:80]
 
 
 @admin.register(Series)

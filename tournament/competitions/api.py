@@ -182,7 +182,10 @@ class StageOut(Schema):
 
 
 class AwaitedOut(Schema):
-    """A version that was uploaded in time and is not decided yet."""
+    """A version that was uploaded in time and is not decided yet.
+
+    `state` is that of its check, or, if it has been accepted, of its trial under this tournament's conditions.
+    """
 
     bot: str
     version: str

@@ -9,6 +9,7 @@ from tournament.competitions import views
 app_name = "competitions"
 urlpatterns = [
     path("tournaments/", views.tournament_list, name="list"),
+    path("account/trials/<int:pk>/", views.trial, name="trial"),
     path("account/notices/put-away/", views.put_away, name="put-away"),
     path("series/", views.series_list, name="series-list"),
     path("series/<slug:slug>/", views.series, name="series"),

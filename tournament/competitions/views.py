@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from engine.errors import UsageError
@@ -40,6 +41,7 @@ from tournament.competitions.forms import (
 from tournament.competitions.models import (
     EntrantBot,
     EntrantState,
+    EntryTrial,
     Match,
     MatchState,
     PublishPolicy,
@@ -120,6 +122,8 @@ class EntryRow:
     """The entrant's id; None if it has not entered."""
     version: str
     """The one that would play, as things stand; empty if none."""
+    on_trial: str = ""
+    """A newer one that plays if it passes its trial; it is tried once the bot has entered."""
 
 
 def game_title(game: str, kind: str = "") -> str:
@@ -220,6 +224,7 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
             page,
             list(entrants.object_list),
             _who_cannot_play(page, player, for_staff=for_staff),
+            _own_failures(page.tournament, player),
         ),
         "entrant_page": entrants,
         "has_seeds": any(entrant.seed for entrant in page.entrants),
@@ -237,19 +242,45 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
 def _who_cannot_play(
     page: selectors.TournamentPage, player: Player | None, *, for_staff: bool
 ) -> dict[str, str]:
-    """By name why a bot has no version to play with: all for organisers, the own ones for their owner."""
+    """By name why a bot has no version to play with, or not its newest: all for organisers, the own ones for their owner."""
     if player is None or page.tournament.pub or page.tournament.state not in WAITING:
         return {}
     bots = Bot.objects.filter(entries__tournament=page.tournament)
     names = dict((bots if for_staff else bots.filter(owner=player)).values_list("pk", "name"))
-    reasons = selectors.why_none_plays(page.tournament, list(names))
+    reasons = selectors.remarks_on_entries(page.tournament, list(names))
     return {names[pk]: why for pk, why in reasons.items()}
+
+
+def _own_failures(row: Tournament, player: Player | None) -> dict[str, int]:
+    """By name of the viewer's bots the trial that its newest version failed."""
+    if player is None:
+        return {}
+    bots = Bot.objects.filter(entries__tournament=row, owner=player)
+    names = dict(bots.values_list("pk", "name"))
+    return {names[pk]: trial.pk for pk, trial in selectors.failed_trials(row, list(names)).items()}
+
+
+@login_required
+@never_cache
+@require_GET
+def trial(request: HttpRequest, pk: int) -> HttpResponse:
+    """How a version did under the conditions of a tournament, and what it printed, for its owner."""
+    rows = EntryTrial.objects.select_related("version__bot")
+    row = get_object_or_404(rows, pk=pk, version__bot__owner=player_of(request))
+    context = {
+        "section": "account",
+        "trial": row,
+        "conditions": selectors.trial_conditions(row),
+        "log": selectors.trial_log(row),
+    }
+    return render(request, "competitions/trial.html", context)
 
 
 def _entrants(
     page: selectors.TournamentPage,
     rows: Sequence[selectors.EntrantRow],
     cannot_play: Mapping[str, str],
+    failures: Mapping[str, int],
 ) -> list[dict[str, Any]]:
     """The entrants, each bot with its frozen version or the one that would play."""
     return [
@@ -261,6 +292,7 @@ def _entrants(
             "why": "; ".join(
                 f"{bot}: {cannot_play[bot]}" for bot, _ in row.bots if bot in cannot_play
             ),
+            "failures": [failures[bot] for bot, _ in row.bots if bot in failures],
         }
         for row in rows
     ]
@@ -339,17 +371,17 @@ def entry_rows(player: Player, *, tournament: Tournament) -> list[EntryRow]:
         bots = [bot for bot in bots if bot.pk in entered]
     if is_late:
         bots = [bot for bot in bots if bot.pk not in entered]
-    versions = selectors.versions_that_would_play(
-        tournament, [bot.pk for bot in bots], late=is_late
-    )
+    found = selectors.prospects(tournament, [bot.pk for bot in bots], late=is_late)
     rows = [
         EntryRow(
             tournament=tournament,
             bot=bot,
             entrant=entered.get(bot.pk),
-            version=versions[bot.pk].version if bot.pk in versions else "",
+            version=prospect.version.version if prospect.version else "",
+            on_trial=prospect.on_trial.version if prospect.on_trial else "",
         )
         for bot in bots
+        for prospect in [found.get(bot.pk, selectors.Prospect(None))]
     ]
     return sorted(rows, key=lambda row: row.entrant is None)
 

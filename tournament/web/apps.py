@@ -25,9 +25,10 @@ ORGANISERS_MAY: dict[str, dict[str, tuple[str, ...]]] = {
             "seriesslot",
             "ruling",
             "supersededmatch",
+            "entrytrial",
         ),
         "add": ("tournament", "series"),
-        "change": ("tournament", "entrant", "pairing", "match", "series"),
+        "change": ("tournament", "entrant", "pairing", "match", "series", "entrytrial"),
     },
     "players": {
         "view": ("bot", "botversion", "versiongame"),

@@ -256,6 +256,12 @@ def _sizes(stage: Stage) -> tuple[int, ...]:
     return stage_format(stage).sizes(stage_options(stage))
 
 
+def failed_trials(tournament: Tournament, bots: Collection[int]) -> dict[int, EntryTrial]:
+    """Of these bots (ids) the trial that the newest version failed which would not play here."""
+    found = prospects(tournament, bots)
+    return {pk: prospect.failed[0] for pk, prospect in found.items() if prospect.failed}
+
+
 def versions_awaited(tournament: Tournament) -> tuple[BotVersion, ...]:
     """The versions uploaded before the close that might play and are not decided by their check yet, by bot.
 

@@ -35,7 +35,12 @@ from tournament.competitions.selectors.engine_values import (
     stage_options,
     tournament_key,
 )
-from tournament.competitions.selectors.entries import versions_awaited, versions_that_would_play
+from tournament.competitions.selectors.entries import (
+    spell_trial_state,
+    trials_awaited,
+    versions_awaited,
+    versions_that_would_play,
+)
 from tournament.competitions.selectors.stages import (
     PairingRow,
     Seal,
@@ -268,6 +273,12 @@ def _awaited(tournament: Tournament) -> tuple[AwaitedVersion, ...]:
             state_label=version.get_state_display(),
         )
         for version in versions_awaited(tournament)
+    ) + tuple(
+        AwaitedVersion(
+            prospect.on_trial.bot.name, prospect.on_trial.version, *spell_trial_state(prospect)
+        )
+        for prospect in trials_awaited(tournament)
+        if prospect.on_trial is not None
     )
 
 

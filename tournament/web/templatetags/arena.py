@@ -27,10 +27,10 @@ _PIPS = {
 _PARTS = {Fraction(1, 4): "¼", Fraction(1, 2): "½", Fraction(3, 4): "¾"}
 
 _TONES = {
-    "good": {"accepted", "finished", "completed", "open", "active", "good", "better"},
+    "good": {"accepted", "finished", "completed", "open", "active", "good", "better", "passed"},
     "live": {"running", "closed"},
     "warn": {"quarantined", "stuck", "paused", "provisional", "withdrawn", "not_better"},
-    "bad": {"rejected", "cancelled", "disqualified", "revoked", "expired", "fault"},
+    "bad": {"rejected", "cancelled", "disqualified", "revoked", "expired", "fault", "failed"},
 }
 
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
+
+from engine.checking import Conditions
+from engine.sdk.timecontrol import time_control
+from tournament.competitions.models import EntryTrial, TrialState
+from tournament.competitions.selectors.trials import conditions_key
 
 ROLES = ("nobody", "ann", "bob", "olga", "root")
 """A visitor, the owner of what is asked for, another player, an organiser, a superuser."""
@@ -49,6 +55,7 @@ PAGES = {
     "/account/versions/{rejected}/": OWNER,
     "/account/versions/{rejected}/log/": OWNER,
     "/account/versions/{rejected}/wheel/": OWNER,
+    "/account/trials/{trial}/": OWNER,
     # scrimmages: for who asked, and staff
     "/scrimmages/": PLAYERS,
     "/scrimmages/new/": PLAYERS,
@@ -124,6 +131,9 @@ PAGES = {
     "/admin/competitions/pairing/": STAFF,
     "/admin/competitions/round/": STAFF,
     "/admin/competitions/ruling/": STAFF,
+    "/admin/competitions/entrytrial/": STAFF,
+    "/admin/competitions/entrytrial/{trial}/change/": STAFF,
+    "/admin/competitions/entrytrial/operate/retry/?ids={trial}": STAFF,
     "/admin/competitions/series/": STAFF,
     "/admin/competitions/series/add/": STAFF,
 }
@@ -131,6 +141,19 @@ UNTABLED = {
     # Operators' own; its rights are tested with the operations.
     "metrics",
 }
+
+
+def failed_trial(site) -> EntryTrial:
+    """One of ann's version."""
+    conditions = Conditions(game="eighty", seats=4, ruleset={}, time_control=time_control("fast"))
+    return EntryTrial.objects.create(
+        version=site.rejected,
+        key=conditions_key(conditions),
+        conditions=msgspec.to_builtins(conditions),
+        due_at=site.open.closes_at,
+        state=TrialState.FAILED,
+        reason="it crashed",
+    )
 
 
 def outcome_of(client: Client, path: str) -> int | str:
@@ -153,6 +176,7 @@ def test_each_address_is_open_to_just_those_it_is_for(site, column, role):
         "cup": site.cup.pk,
         "table": site.table.pk,
         "scrimmage": site.scrimmage.pk,
+        "trial": failed_trial(site).pk,
     }
     found = {page: outcome_of(client, page.format(**places)) for page in PAGES}
     assert found == {page: outcomes[column] for page, outcomes in PAGES.items()}
@@ -174,7 +198,7 @@ def test_no_address_is_missing_in_the_table():
     resolver = get_resolver()
     for page in PAGES:
         path = page.split("?")[0]
-        for name in ("rejected", "bot", "cup", "table", "scrimmage"):
+        for name in ("rejected", "bot", "cup", "table", "scrimmage", "trial"):
             path = path.replace(f"{{{name}}}", "1")
         tabled.add(resolver.resolve(path).route)
     missing = {path for path, _ in own_addresses(resolver)} - tabled - UNTABLED
