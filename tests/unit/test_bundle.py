@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -390,3 +392,46 @@ def test_the_second_judge_notices_it_too(path, check):
         old = old[step]
     put(document, steps, changed(old, Random(path)))
     assert check in [line.split(":")[0] for line in second_judge(document)]
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "verify.md"
+
+
+def test_what_the_page_shows_can_be_done_by_hand(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = encode_bundle(bundle_of("Swiss"))
+    Path("autumn-cup.bundle.json").write_bytes(data)
+    Path("autumn-cup.bundle.json.gz").write_bytes(gzip.compress(data))
+    programs = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    assert len(programs) == 2
+    for program in programs:
+        exec(program, {})
+    changed_key = re.sub(rb'"key":"[0-9a-f]{64}"', b'"key":"' + b"0" * 64 + b'"', data, count=1)
+    Path("autumn-cup.bundle.json").write_bytes(changed_key)
+    with pytest.raises(AssertionError):
+        exec(programs[1], {})
+
+
+def test_every_field_stands_on_the_page():
+    text = PAGE.read_text("utf-8")
+    for part in bundle_schema()["$defs"].values():
+        for field in part.get("properties", {}) if part.get("title") in PARTS else ():
+            assert f"`{field}`" in text or f"`{field}[]`" in text, field
+
+
+PARTS = {
+    "Bundle",
+    "TournamentPart",
+    "EntrantPart",
+    "StagePart",
+    "StageEntrant",
+    "RoundPart",
+    "PairingPart",
+    "ResultPart",
+    "EarlierResult",
+    "StandingPart",
+    "TieBreakPart",
+    "RatedMatch",
+    "RatedTeamPart",
+    "RatedMember",
+}
