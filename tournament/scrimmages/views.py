@@ -31,7 +31,7 @@ from tournament.scrimmages.models import Answer, Batch, Difference, Scrimmage, S
 from tournament.scrimmages.services import CANCELLED_BY_OWNER, cancel_scrimmage
 
 SCRIMMAGES_A_PAGE = 30
-BATCHES_A_PAGE = 25
+BATCHES_A_PAGE = 10
 DEALS_A_PAGE = 16
 OFFERED = 200
 """So many bots' names are offered beside the field in which one is typed."""

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from engine.cli.app import make_app
 from engine.errors import InfrastructureError, StarvedError
 from engine.outcome import Fault, Termination
+from engine.record import decode_record
 from engine.runner import run_match
 from engine.wheels import pack_module
 from tests.scrimmage_factories import make_scrimmage, play_out, version_like
@@ -113,11 +114,14 @@ def test_counts_and_answer_are_those_of_arena_compare(
     for path, version in zip(command[2:4], (scrimmage.first, scrimmage.other), strict=True):
         (tmp_path / path).write_bytes(wheel_of(version))
     monkeypatch.chdir(tmp_path)
-    arguments = [*command[1:], "--trusted", "--jobs", "1", "--json"]
+    arguments = [*command[1:], "--trusted", "--jobs", "1", "--json", "--records", "."]
     (told,) = json.loads(CliRunner().invoke(make_app(), arguments).stdout)["games"]
     findings = scrimmage_findings(scrimmage)
     assert scrimmage.answer == answer == told["verdict"]
     assert scrimmage.counts == told["counts"]
+    records = [decode_record((tmp_path / name).read_bytes()) for name in told["records"]]
+    digests = scrimmage.batches.order_by("number").values_list("digest", flat=True)
+    assert [record.digest for record in records] == list(digests)
     assert scrimmage.likelihood_ratio == told["likelihood_ratio"] == findings.ratio
     assert findings.compared.entrants[0].points.mean == told["points"]["mean"]
     answered = told["answer"].replace("my-bot", "my-bot 1.0").replace("their-bot", "their-bot 2.0")
