@@ -21,7 +21,7 @@ import traceback
 from typing import NoReturn
 
 from engine import wire
-from engine.sandbox.bot_host import live, prepare
+from engine.sandbox.bot_host import close_files_from, live, prepare
 from engine.sandbox.landlock import system_calls
 
 _PRELOADED = (
@@ -31,6 +31,7 @@ _PRELOADED = (
     "textwrap", "threading", "time", "typing", "engine.sdk.eighty", "engine.sdk.podkidnoe", "engine.sdk.tricks",
 )  # fmt: skip
 """What bots import most; all else they may import by themselves, in their own time."""
+_CONTROL = 3
 _OPEN_FILES = 256
 """Far above three for each child that is being made and one for each that lives."""
 _OUR_FAILURE = 70
@@ -48,10 +49,14 @@ def main(control: int, level: str, import_path: list[str]) -> NoReturn:
     if is_alone:
         _die_with_parent(os.getppid())
         _give_up_rights()
-    resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
     _preload()
     sys.path[:] = import_path
-    _Zygote(socket.socket(fileno=control), is_alone=is_alone).serve()
+    # From here on the archive of the engine is not read any more.
+    if control != _CONTROL:
+        os.dup2(control, _CONTROL)
+    close_files_from(_CONTROL + 1)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
+    _Zygote(socket.socket(fileno=_CONTROL), is_alone=is_alone).serve()
 
 
 def _preload() -> None:
@@ -114,7 +119,7 @@ class _Zygote:
         try:
             if self._is_alone:
                 _die_with_parent(self._own_pid)
-            self._control.detach()  # its number may become another file's
+            self._control.detach()  # its number becomes another file's
             gc.enable()
             live(*files)
         except BaseException:  # noqa: BLE001  # told in the child's log, which the referee reads
@@ -128,10 +133,25 @@ class _Zygote:
         self._poll.unregister(pidfd)
         os.close(self._pidfds.pop(number))
         code = os.waitstatus_to_exitcode(status)
+        if self._own_pid == 1 and not self._pids:
+            _end_all_others()
         self._tell(wire.Ended(number, 128 - code if code < 0 else code))
 
     def _tell(self, news: wire.News) -> None:
         self._control.send(wire.encode(news))
+
+
+def _end_all_others() -> None:
+    """Of a pid namespace, by its first process, which alone is spared: a bot that managed to fork leaves nothing."""
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        return  # as it should be: there is nobody
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
 
 
 def _die_with_parent(parent: int) -> None:

@@ -43,6 +43,7 @@ from engine.sandbox.launcher import (
 )
 from engine.sandbox.memory import wheel_in_memory
 from engine.sandbox.policy import Level
+from engine.sandbox.processes import parent_of
 from engine.sandbox.runtime import BOT_FOLDER, WHEELS_FOLDER, find_runtime
 
 _MOST_ZYGOTES = 8
@@ -357,12 +358,20 @@ class _Zygote:
             if not packet:
                 self.is_broken = True
                 return
+            if not self._is_its_own(pid):
+                continue  # no bot can reach this channel; one that could would not be heard
             news = wire.decode_news(packet)
             if isinstance(news, wire.Hello):
                 self._pid = pid or 0
             else:
                 self._living.discard(news.number)
                 self._statuses[news.number] = news.status
+
+    def _is_its_own(self, sender: int | None) -> bool:
+        """Whether the zygote itself is the sender: what we started, or the first process behind it."""
+        if self._pid:
+            return sender == self._pid
+        return bool(sender) and self._outer.process.pid in (sender, parent_of(sender or 0))
 
     def _last_words(self) -> str:
         if self._log_fd < 0:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import re
+import resource
 import secrets
 from pathlib import Path
 from unittest import mock
@@ -18,8 +20,10 @@ from engine.games import GAMES, get_game
 from engine.record import BoardsContest
 from engine.referee import play_match
 from engine.sandbox import agent as sandbox_agent
+from engine.sandbox import launcher, runtime
 from engine.sandbox.agent import sandbox_factory
 from engine.shuffle import Stream
+from tests.hostile.aftermath import zygotes_of
 from tests.hostile.knowledge import Table, choose_kind_first
 from tests.hostile.puppets import sleeping_process
 from tests.hostile.stage import (
@@ -162,7 +166,7 @@ def test_clocks_locks_and_what_is_one_s_own_can_be_asked(tmp_path, level):
 
 
 OPEN = """
-    for fd in range(1024):
+    for fd in range(2048):
         try:
             mode = os.fstat(fd).st_mode
         except OSError:
@@ -175,6 +179,51 @@ OPEN = """
 def test_open_are_its_own_channel_and_logs_and_no_more(tmp_path, level):
     found = finds(tmp_path, OPEN.strip(), level).splitlines()
     assert found == ["0 device", "1 device", "2 file", "3 socket", "4 file"]
+
+
+@pytest.fixture
+def many_open_files():
+    """So many that what a zygote or a bot is given has numbers beyond every limit of theirs."""
+    close_zygotes()
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(400)]
+    yield
+    for file in files:
+        os.close(file)
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    close_zygotes()
+
+
+@pytest.mark.parametrize("kernel", ["new", "before 5.9"])
+@pytest.mark.parametrize("level", list(LAUNCHERS))
+def test_neither_are_more_where_the_worker_has_many(
+    tmp_path, many_open_files, monkeypatch, level, kernel
+):
+    if kernel != "new":
+        archive = _archive_without_close_range(tmp_path)
+        monkeypatch.setattr(launcher, "engine_archive", lambda: archive)
+    found = finds(tmp_path, OPEN.strip(), level).splitlines()
+    assert found == ["0 device", "1 device", "2 file", "3 socket", "4 file"]
+    if level == "bubblewrap":
+        (zygote,) = zygotes_of(LAUNCHERS[level])
+        assert {path.name for path in Path(f"/proc/{zygote}/fd").iterdir()} == {"0", "1", "2", "3"}
+
+
+def _archive_without_close_range(folder: Path) -> bytes:
+    """The engine as bots have it, with a number that no kernel has for the call that closes many files."""
+    whole = runtime._compile
+    copy, number = folder / "bot_host.py", b"_CLOSE_RANGE, _HIGHEST = 436,"
+
+    def compile_for_an_old_kernel(path: Path, name: str) -> bytes:
+        if path.name != copy.name:
+            return whole(path, name)
+        assert number in path.read_bytes()
+        copy.write_bytes(path.read_bytes().replace(number, number.replace(b"436", b"5000")))
+        return whole(copy, name)
+
+    with mock.patch.object(runtime, "_compile", compile_for_an_old_kernel):
+        return runtime.engine_archive.__wrapped__()
 
 
 @pytest.mark.parametrize("level", FORKING)

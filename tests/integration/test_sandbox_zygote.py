@@ -5,18 +5,24 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
+import subprocess
+import sys
 import textwrap
 import time
 from pathlib import Path
 
 import pytest
 
+from engine import wire
 from engine.agents import BotSource, Failure, Reply
 from engine.errors import InfrastructureError
 from engine.sandbox import launcher, zygote_launcher
 from engine.sandbox.memory import wheel_in_memory
+from engine.sandbox.processes import parent_of
 from engine.sandbox.zygote_launcher import ZygoteLauncher
 from engine.wheels import pack_module, wheel_source
+from tests.hostile.aftermath import living, zygotes_of
 from tests.hostile.stage import (
     GENEROUS,
     HERE,
@@ -27,6 +33,7 @@ from tests.hostile.stage import (
     perform,
     source_in,
 )
+from tests.hostile.weaken import ALLOW_ALL, Weakened
 
 pytestmark = pytest.mark.sandbox
 
@@ -150,6 +157,88 @@ def test_reading_leaves_no_mark_that_the_next_process_finds(tmp_path, forks):
     assert first.fault is None
     assert len(first.log.text.splitlines()[-2].split()) > 4
     assert first.log.text == second.log.text
+
+
+def test_channel_of_a_zygote_is_heard_from_the_zygote_alone(tmp_path, forks, monkeypatch):
+    stolen = []
+
+    def open_channel(kept, passed_on):
+        ours, theirs = launcher.open_channel(kept, passed_on)
+        stolen.append(theirs.dup())
+        return ours, theirs
+
+    monkeypatch.setattr(zygote_launcher, "open_channel", open_channel)
+    agent = make_agent(source_in(tmp_path, "well_behaved"), launcher=forks)
+    try:
+        agent.start()
+        stolen[-1].close()  # the bot's own: only the bot's end may keep it open
+        assert isinstance(agent.wait_ready(GENEROUS), int)
+        (bot,) = launcher._children(agent._launched.process.parent_pid)
+        for number in range(10):
+            stolen[0].send(wire.encode(wire.Ended(number, 0)))
+        stolen[0].send(b"no news at all")
+        assert agent._launched.process.wait_status(0.2) is None
+    finally:
+        agent.close()
+        stolen[0].close()
+    assert not parent_of(bot)
+
+
+GREET = """
+import socket, sys, time
+socket.socket(fileno=int(sys.argv[1])).send(bytes.fromhex(sys.argv[2]))
+time.sleep(600)
+"""
+
+
+def test_greeting_of_another_process_is_not_believed(tmp_path, forks, monkeypatch):
+    impostors = []
+
+    def open_channel(kept, passed_on):
+        ours, theirs = launcher.open_channel(kept, passed_on)
+        arguments = [str(theirs.fileno()), wire.encode(wire.Hello()).hex()]
+        impostors.append(
+            subprocess.Popen([sys.executable, "-c", GREET, *arguments], pass_fds=[theirs.fileno()])
+        )
+        ours.recv(1, socket.MSG_PEEK)
+        return ours, theirs
+
+    source = source_in(tmp_path, "well_behaved")
+    assert play_one(forks, source).fault is None
+    monkeypatch.setattr(zygote_launcher, "open_channel", open_channel)
+    agent = make_agent(source, launcher=forks)
+    try:
+        agent.start()
+        with pytest.raises(InfrastructureError, match="greeting came from another process"):
+            agent.wait_ready(GENEROUS)
+    finally:
+        agent.close()
+        for impostor in impostors:
+            impostor.kill()
+            impostor.wait()
+
+
+def test_what_a_bot_managed_to_fork_does_not_outlive_it(tmp_path):
+    """With neither a filter nor limits: the first process of the namespace ends all that is in there."""
+    forks = ZygoteLauncher("bubblewrap")
+    forking = unpacked(
+        tmp_path / "cache",
+        "forking",
+        """if os.fork() == 0:
+                        os.setsid()
+                        if os.fork() == 0:
+                            while True: os.sched_yield()
+                        os._exit(0)
+                    os.wait()
+                    return observation.legal[0]""",
+    )
+    bare = Weakened(forks, seccomp=ALLOW_ALL, rlimits={})
+    try:
+        assert perform(make_agent(forking, launcher=bare), questions=1).fault is None
+        assert living(zygotes_of(forks)) == set()
+        assert play_one(forks, unpacked(tmp_path / "cache", "next")).fault is None
+    finally:
+        forks.close()
 
 
 def test_memory_of_a_fork_holds_nothing_of_the_bot_before(tmp_path, forks):
