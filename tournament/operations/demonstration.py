@@ -35,6 +35,7 @@ from tournament.store.clock import read_clock
 AUTHOR = "ada"
 GUEST = "newcomer"
 OPEN_SECONDS = 5
+"""And one more for each cup beyond those of the plain demo."""
 LONGEST_WAIT_SECONDS = 240.0
 REPEATED_FROM = datetime(2100, 1, 1, tzinfo=UTC)
 """The close of tournaments made from a seed lies after this: deals depend on it, so it follows from the
@@ -103,7 +104,7 @@ class Demonstration:
     def announce(self, cup: Cup, organiser: Player, now: datetime) -> Tournament:
         """One tournament. Without a seed dispatch opens it when its time has come."""
         if self.seed is None:
-            schedule = Schedule.soon(now, open_seconds=OPEN_SECONDS + len(self.cups))
+            schedule = Schedule.soon(now, open_seconds=OPEN_SECONDS + len(self.cups) - len(CUPS))
             tournament = draft(cup, organiser=organiser, schedule=schedule)
             self.console.say(f"{cup.name} opens at {schedule.opens_at:%H:%M:%S} UTC, by itself")
             return tournament
