@@ -23,7 +23,16 @@ MAX_UNPACKED_BYTES = 20 * 1024 * 1024
 MAX_RATIO = 200
 
 _HEADER = struct.Struct("<4s5H3L2H")
-_MACH_O = (b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe")
+_COMPILED = (
+    b"\x7fELF",
+    b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe",  # Mach-O
+    b"\xca\xfe\xba\xbe", b"\xca\xfe\xba\xbf", b"\xbe\xba\xfe\xca", b"\xbf\xba\xfe\xca",  # universal Mach-O, Java
+    b"!<arch>\n", b"!<thin>\n",  # libraries of objects
+    b"\0asm", b"BC\xc0\xde", b"dex\n",  # WebAssembly, LLVM, Android
+)  # fmt: skip
+"""How files begin that some machine runs."""
+_PYTHON_MAGIC = range(3000, 4000)
+"""Of compiled Python 3, whose number is 3000 and more, and each version's a little higher (importlib's source)."""
 
 
 def read_files(data: bytes) -> dict[str, bytes]:
@@ -82,13 +91,13 @@ def _read_member(data: bytes, member: Member) -> tuple[bytes, int]:
         b"PK\x03\x04", member.offset
     ):
         refuse(lie)
-    _, _, flags, method, _, _, crc, packed, unpacked, name_length, extra_length = (
+    _, version, flags, method, _, _, crc, packed, unpacked, name_length, extra_length = (
         _HEADER.unpack_from(data, member.offset)
     )
     name_begin = member.offset + _HEADER.size
     name_end = name_begin + name_length
     begin = name_end + extra_length
-    refuse_any(form_reasons(member.name, flags, method, (packed, unpacked)))
+    refuse_any(form_reasons(member.name, version, flags, method, (packed, unpacked)))
     refuse_any(extra_reasons(member.name, data[name_end:begin]))
     promised = (member.crc, member.packed_bytes, member.unpacked_bytes)
     follow = bool(flags & SIZES_FOLLOW)
@@ -138,10 +147,27 @@ def _descriptor_end(data: bytes, place: int, promised: tuple[int, int, int]) -> 
 def _compiled_reasons(files: Mapping[str, bytes]) -> Iterator[str]:
     """Compiled code under a name that does not tell."""
     for name, content in files.items():
-        if content.startswith((b"\x7fELF", *_MACH_O)) or (
-            content.startswith(b"MZ") and b"PE\0\0" in content[:1024]
-        ):
+        if content.startswith(_COMPILED) or _is_windows_program(content):
             yield f"{quote(name)} is compiled code: bots are pure Python"
+        elif _is_compiled_python(content):
+            yield f"{quote(name)} is compiled Python: ship the source only"
+
+
+def _is_windows_program(content: bytes) -> bool:
+    if not content.startswith(b"MZ"):
+        return False
+    place = int.from_bytes(content[60:64], "little")
+    return content[place : place + 4] == b"PE\0\0" or b"PE\0\0" in content[:1024]
+
+
+def _is_compiled_python(content: bytes) -> bool:
+    """Its magic number, a line break, and flags that are few (PEP 552); before 3.7 a time stood there."""
+    return (
+        len(content) >= 12
+        and content[2:4] == b"\r\n"
+        and int.from_bytes(content[:2], "little") in _PYTHON_MAGIC
+        and b"\0" in content[4:12]
+    )
 
 
 __all__ = ["MAX_FILES", "MAX_RATIO", "MAX_UNPACKED_BYTES", "MAX_WHEEL_BYTES", "read_files"]

@@ -26,7 +26,13 @@ _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _HARMLESS = 0x2 | 0x4 | SIZES_FOLLOW | 0x800
 """The compressor's effort, and that names are UTF-8."""
 _ZIP64_FIELD, _UNICODE_NAME_FIELD = 0x0001, 0x7075
+_HARMLESS_FIELDS = {0x000A, 0x5455, 0x5855, 0x7855, 0x7875}
+"""Times and owners, as NTFS, Unix and old Unix tell them: nobody reads another file by them."""
+_MAX_EXTRA_BYTES = 128
+"""All that tools write of those together has less."""
 _IN_ZIP64 = 0xFFFFFFFF
+_NEWEST_VERSION = 45
+"""Of the format that a member may need: 2.0 for deflate; tools that know zip64 say 4.5 of all that they write."""
 _ZIP64 = f"the form for files of 4 GiB (zip64), which no wheel of a bot needs; {BUILD_ADVICE}"
 _OTHER_KINDS = (
     (0, b"\x1f\x8b", "a .tar.gz, a source distribution"),
@@ -134,7 +140,7 @@ def _frame(data: bytes) -> tuple[int, int, int]:
 def _read_entry(data: bytes, place: int) -> tuple[Member, int, list[str]]:
     """A member, where the next entry begins, and what is wrong with this one."""
     (
-        _, _, _, flags, method, _, _, crc, packed, unpacked,
+        _, _, version, flags, method, _, _, crc, packed, unpacked,
         name_length, extra_length, comment_length, disk, _, attributes, offset,
     ) = _ENTRY.unpack_from(data, place)  # fmt: skip
     name_end = place + _ENTRY.size + name_length
@@ -144,7 +150,7 @@ def _read_entry(data: bytes, place: int) -> tuple[Member, int, list[str]]:
         flags, method, crc, packed, unpacked, attributes >> 16, offset,
     )  # fmt: skip
     reasons = [
-        *form_reasons(member.name, flags, method, (packed, unpacked, offset)),
+        *form_reasons(member.name, version, flags, method, (packed, unpacked, offset)),
         *extra_reasons(member.name, data[name_end:extra_end]),
     ]
     if comment_length:
@@ -154,11 +160,13 @@ def _read_entry(data: bytes, place: int) -> tuple[Member, int, list[str]]:
     return member, extra_end + comment_length, reasons
 
 
-def form_reasons(name: str, flags: int, method: int, numbers: tuple[int, ...]) -> Iterator[str]:
+def form_reasons(
+    name: str, version: int, flags: int, method: int, numbers: tuple[int, ...]
+) -> Iterator[str]:
     """What of a header, be it the directory's or the member's own, is in no form of wheels."""
     if flags & _ENCRYPTED:
         yield f"{quote(name)} is encrypted; {BUILD_ADVICE}"
-    elif flags & ~_HARMLESS or method not in {STORED, DEFLATED}:
+    elif version > _NEWEST_VERSION or flags & ~_HARMLESS or method not in {STORED, DEFLATED}:
         yield f"{quote(name)} is compressed in a way that wheels are not; {BUILD_ADVICE}"
     if _IN_ZIP64 in numbers:
         yield f"{quote(name)} is stored in {_ZIP64}"
@@ -166,12 +174,17 @@ def form_reasons(name: str, flags: int, method: int, numbers: tuple[int, ...]) -
 
 def extra_reasons(name: str, extra: bytes) -> Iterator[str]:
     """What a header's extra fields say that would make others read another file than we do."""
-    while len(extra) >= 4:
-        kind, length = struct.unpack_from("<HH", extra)
+    if len(extra) > _MAX_EXTRA_BYTES:
+        yield f"{quote(name)} has {len(extra)} bytes of extra fields in the zip file; {BUILD_ADVICE}"
+        return
+    while extra:
+        kind, length = struct.unpack_from("<HH", extra) if len(extra) >= 4 else (0, len(extra))
         if 4 + length > len(extra):
             yield f"{quote(name)} has a damaged header in the zip file; {BUILD_ADVICE}"
         elif kind == _ZIP64_FIELD:
             yield f"{quote(name)} is stored in {_ZIP64}"
         elif kind == _UNICODE_NAME_FIELD:
             yield f"{quote(name)} has a second name in the zip file; {BUILD_ADVICE}"
+        elif kind not in _HARMLESS_FIELDS:
+            yield f"{quote(name)} has an extra field of the kind 0x{kind:04x} in the zip file; {BUILD_ADVICE}"
         extra = extra[4 + length :]

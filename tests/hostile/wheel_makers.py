@@ -54,7 +54,7 @@ class Entry:
     def fields(self) -> dict[str, Any]:
         """What its headers would say if both told the truth."""
         return {
-            "flags": self.flags, "method": self.method, "crc": zlib.crc32(self.content),
+            "version": 20, "flags": self.flags, "method": self.method, "crc": zlib.crc32(self.content),
             "packed": len(self.packed), "unpacked": len(self.content), "name": self.raw_name, "extra": b"",
         }  # fmt: skip
 
@@ -73,7 +73,7 @@ def sizes_of(entry: Entry, *, signed: bool = True) -> bytes:
 def local_header(entry: Entry) -> bytes:
     f = entry.fields() | entry.local
     return struct.pack(
-        "<4s5H3L2H", b"PK\x03\x04", 20, f["flags"], f["method"], 0, 33,
+        "<4s5H3L2H", b"PK\x03\x04", f["version"], f["flags"], f["method"], 0, 33,
         f["crc"], f["packed"], f["unpacked"], len(f["name"]), len(f["extra"]),
     ) + f["name"] + f["extra"]  # fmt: skip
 
@@ -81,7 +81,7 @@ def local_header(entry: Entry) -> bytes:
 def central_header(entry: Entry, offset: int) -> bytes:
     f = {"offset": offset, "disk": 0, "mode": entry.mode} | entry.fields() | entry.central
     return struct.pack(
-        "<4s6H3L5H2L", b"PK\x01\x02", 0x0314, 20, f["flags"], f["method"], 0, 33,
+        "<4s6H3L5H2L", b"PK\x01\x02", 0x0314, f["version"], f["flags"], f["method"], 0, 33,
         f["crc"], f["packed"], f["unpacked"], len(f["name"]), len(f["extra"]), len(entry.comment),
         f["disk"], 0, f["mode"] << 16, f["offset"],
     ) + f["name"] + f["extra"] + entry.comment  # fmt: skip
