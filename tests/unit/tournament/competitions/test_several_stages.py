@@ -48,11 +48,24 @@ def staged(bots=(), stages=(TABLE, FINAL), **changes):
     return make_tournament(bots, format="", stages=stages, **changes)
 
 
-def play(tournament: Tournament, stage: int = 0) -> None:
-    """Play what is open in a stage."""
-    for match in Match.objects.filter(
+def open_matches(tournament: Tournament, stage: int) -> list[Match]:
+    rows = Match.objects.filter(
         tournament=tournament, pairing__round__stage__index=stage, pairing__decided_by=""
-    ):
+    )
+    return list(rows.order_by("pk"))
+
+
+def decide(tournament: Tournament) -> None:
+    """Let the better seed win each match of the first stage, and the next one begin."""
+    for match in open_matches(tournament, 0):
+        worse = match.pairing.entrants.order_by("-entrant__seed").first()
+        services.forfeit_match(match=match, offenders=[worse.entrant_id], reason="did not appear")
+    services.advance_round(tournament=tournament)
+
+
+def play(tournament: Tournament, stage: int) -> None:
+    """Play what is open in a stage."""
+    for match in open_matches(tournament, stage):
         services.play_match(match_id=match.pk, trusted=True)
 
 
@@ -61,42 +74,36 @@ def seeds_of(tournament: Tournament, stage: int) -> list[int]:
     return list(rows.order_by("seed").values_list("entrant", flat=True))
 
 
+def ids_of(tournament: Tournament, *seeds: int) -> list[int]:
+    """The ids of the entrants of these seeds in the first stage."""
+    return [tournament.entrants.get(seed=seed).pk for seed in seeds]
+
+
 def states_of(tournament: Tournament) -> list[str]:
     return list(tournament.stages.order_by("index").values_list("state", flat=True))
 
 
-def deciding(tournament: Tournament) -> Pairing:
-    """The pairing of the first stage in which the two met who went on."""
-    first, second = seeds_of(tournament, 1)
-    return (
-        Pairing.objects.filter(round__stage__tournament=tournament, round__stage__index=0)
-        .filter(entrants__entrant=first)
-        .get(entrants__entrant=second)
+def between(tournament: Tournament, *seeds: int) -> Pairing:
+    """Where these met in the first stage."""
+    rows = Pairing.objects.filter(tournament=tournament, round__stage__index=0)
+    for seed in seeds:
+        rows = rows.filter(entrants__entrant__seed=seed)
+    return rows.get()
+
+
+def let_win(tournament: Tournament, winner: int, loser: int) -> None:
+    """Correct a result of the first stage."""
+    pairing = between(tournament, winner, loser)
+    seeds = pairing.entrants.values_list("entrant__seed", flat=True)
+    services.correct_result(
+        pairing=pairing, places=[1 if seed == winner else 2 for seed in seeds], reason="a doubt"
     )
-
-
-def turn_around(tournament: Tournament) -> Pairing:
-    """Correct results of the winner of the first stage until others would have gone on."""
-    last = tournament.entrants.exclude(pk__in=seeds_of(tournament, 1)).first()
-    pairing = None
-    for pairing in Pairing.objects.filter(
-        round__stage__tournament=tournament, round__stage__index=0, entrants__entrant=last
-    ):
-        ids = list(pairing.entrants.values_list("entrant", flat=True))
-        places = [1 if pk == last.pk else 2 for pk in ids]
-        if list(pairing.entrants.values_list("place", flat=True)) != places:
-            services.correct_result(pairing=pairing, places=places, reason="a doubt")
-        if last.pk in seeds_of(tournament, 1):
-            break
-    assert pairing is not None
-    return pairing
 
 
 def test_next_stage_begins_in_the_moment_the_one_before_is_over(bots):
     tournament = start(staged(bots))
     assert states_of(tournament) == [StageState.RUNNING, StageState.PENDING]
-    play(tournament)
-    services.advance_round(tournament=tournament)
+    decide(tournament)
     assert states_of(tournament) == [StageState.FINISHED, StageState.RUNNING]
     final = Pairing.objects.get(round__stage__tournament=tournament, round__stage__index=1)
     assert final.key == "S2/SE/R1/M1"
@@ -115,27 +122,20 @@ def test_places_are_those_of_the_last_stage_and_then_of_those_before(bots):
     )
 
 
-def test_later_stage_has_its_own_contest_rules_and_time(bots):
-    long = {"kind": "boards", "boards": 2, "extra_boards": 1}
-    final = StageWish(
-        format="single_elimination",
-        contest=long,
-        time_control="standard",
-        ruleset={"twin_rule": "second"} if False else None,
-    )
-    tournament = play_all(start(staged(bots, (TABLE, final))))
-    first, second = tournament.stages.order_by("index")
-    assert (first.contest["boards"], second.contest["boards"]) == (1, 2)
-    assert (first.time_control["name"], second.time_control["name"]) == ("fast", "standard")
+def test_later_stage_has_its_own_contest_and_time(bots):
+    longer = {"kind": "boards", "boards": 2, "extra_boards": 1}
+    final = StageWish(format="single_elimination", contest=longer, time_control="long")
+    first, second = staged(bots, (TABLE, final)).stages.order_by("index")
+    assert (first.contest["boards"], second.contest) == (1, longer)
+    assert second.time_control["name"] == "long" != first.time_control["name"]
 
 
 def test_who_has_left_does_not_go_on(bots):
     tournament = start(staged(bots))
-    play(tournament)
-    leader = None
-    services.withdraw_entrant(entrant=(leader := entrant_of(tournament, "alpha")), by=bots[0].owner)
-    assert leader.pk not in seeds_of(tournament, 1)
-    assert len(seeds_of(tournament, 1)) == 2
+    leader = tournament.entrants.get(seed=1)
+    services.withdraw_entrant(entrant=leader, by=leader.bots.get().bot.owner)
+    decide(tournament)
+    assert seeds_of(tournament, 1) == ids_of(tournament, 2, 3)
     assert tournament.stages.get(index=0).absent == [leader.pk]
 
 
@@ -159,12 +159,10 @@ def test_tournament_of_fewer_than_go_on_is_cancelled_with_the_reason(bots):
 
 def test_correction_that_sends_others_on_takes_the_next_stage_back(bots):
     tournament = start(staged(bots))
-    play(tournament)
-    services.advance_round(tournament=tournament)
-    was = seeds_of(tournament, 1)
+    decide(tournament)
     play(tournament, 1)
-    turn_around(tournament)
-    assert seeds_of(tournament, 1) != was
+    let_win(tournament, 3, 2)
+    assert seeds_of(tournament, 1) == ids_of(tournament, 1, 3)
     taken = SupersededMatch.objects.get(key="S2/SE/R1/M1", edition=1)
     assert taken.record_sha256
     anew = Pairing.objects.get(key="S2/SE/R1/M1")
@@ -174,29 +172,33 @@ def test_correction_that_sends_others_on_takes_the_next_stage_back(bots):
 
 def test_preview_of_a_correction_shows_that_the_next_stage_is_taken_back(bots):
     tournament = start(staged(bots))
-    play(tournament)
-    services.advance_round(tournament=tournament)
-    pairing = deciding(tournament)
-    shown = preview(
-        tournament,
-        lambda: turn_around(tournament),
-    )
-    assert "S2/SE/R1/M1" in {line.what for line in shown.pairings}
-    pairing.refresh_from_db()
-    assert not pairing.is_ruled
+    decide(tournament)
+    shown = preview(tournament, lambda: let_win(tournament, 3, 2))
+    assert {"S2/SE/R1/M1"} < {line.what for line in shown.pairings}
+    assert seeds_of(tournament, 1) == ids_of(tournament, 1, 2)
+    assert not between(tournament, 2, 3).earlier
+
+
+def test_correction_that_sends_the_same_on_leaves_the_next_stage(bots):
+    tournament = start(staged(bots))
+    decide(tournament)
+    let_win(tournament, 4, 3)
+    assert seeds_of(tournament, 1) == ids_of(tournament, 1, 2)
+    assert not SupersededMatch.objects.exists()
 
 
 def test_correction_that_would_send_others_on_is_refused_after_the_end(bots):
-    tournament = play_all(start(staged(bots)))
+    tournament = start(staged(bots))
+    decide(tournament)
+    play_all(tournament)
     with pytest.raises(TournamentStateError, match="has ended"):
-        turn_around(tournament)
+        let_win(tournament, 3, 2)
     assert not SupersededMatch.objects.exists()
 
 
 def test_annulled_match_takes_nobody_out_of_the_next_stage(bots):
     tournament = start(staged(bots))
-    play(tournament)
-    services.advance_round(tournament=tournament)
+    decide(tournament)
     was = seeds_of(tournament, 1)
     for pairing in Pairing.objects.filter(entrants__entrant=was[0], round__stage__index=0):
         services.void_match(pairing=pairing, reason="a doubt")
@@ -211,24 +213,19 @@ def test_annulled_match_takes_nobody_out_of_the_next_stage(bots):
 
 def test_correction_after_an_annulment_asks_who_would_have_gone_on_without_it(bots):
     tournament = start(staged(bots))
-    play(tournament)
-    services.advance_round(tournament=tournament)
+    decide(tournament)
     was = seeds_of(tournament, 1)
     for pairing in Pairing.objects.filter(entrants__entrant=was[0], round__stage__index=0):
         services.void_match(pairing=pairing, reason="a doubt")
-    out = Pairing.objects.filter(round__stage__tournament=tournament, round__stage__index=0)
-    neither = out.exclude(entrants__entrant__in=was).get()
-    services.void_match(pairing=neither, reason="another doubt")
-    services.restore_match(pairing=neither, reason="no doubt")
+    let_win(tournament, 4, 3)
     assert seeds_of(tournament, 1) == was
     assert not SupersededMatch.objects.exists()
 
 
 def test_match_played_again_opens_its_stage_again(bots):
     tournament = start(staged(bots))
-    play(tournament)
-    services.advance_round(tournament=tournament)
-    match = Match.objects.filter(pairing__round__stage__index=0).first()
+    decide(tournament)
+    match = between(tournament, 1, 2).match
     services.rerun_match(match=match, reason="a doubt")
     assert states_of(tournament) == [StageState.RUNNING, StageState.PENDING]
     assert not StageEntrant.objects.filter(stage__index=1).exists()
@@ -239,8 +236,7 @@ def test_disqualified_from_the_second_stage_what_was_played_in_the_first_may_cou
     bots,
 ):
     tournament = start(staged(bots))
-    play(tournament)
-    services.advance_round(tournament=tournament)
+    decide(tournament)
     was = seeds_of(tournament, 1)
     entrant = tournament.entrants.get(pk=was[0])
     services.disqualify_entrant(entrant=entrant, reason="cheating", void_played=True)
@@ -252,12 +248,10 @@ def test_disqualified_from_the_second_stage_what_was_played_in_the_first_may_cou
 
 def test_annulled_matches_no_longer_decide_who_goes_on_if_the_stage_ends_anew(bots):
     tournament = start(staged(bots))
-    play(tournament)
-    services.advance_round(tournament=tournament)
-    voided = Pairing.objects.filter(round__stage__index=0).first()
+    decide(tournament)
+    voided = between(tournament, 3, 4)
     services.void_match(pairing=voided, reason="a doubt")
-    match = Match.objects.filter(pairing__round__stage__index=0).exclude(pairing=voided).first()
-    services.rerun_match(match=match, reason="a doubt")
+    services.rerun_match(match=between(tournament, 1, 2).match, reason="a doubt")
     voided.refresh_from_db()
     assert voided.earlier[0]["until_round"] == 3
 
