@@ -56,11 +56,11 @@ from engine.wheels import wheel_source
 
 CHECK_SECONDS = 600.0
 """The real time that a whole check may take, longer on a busy machine; a bot that is slower is rejected."""
+MOST_TIMES = 6
+"""After so many times that long every check ends, whatever happens: with a rejection, or, if void attempts took of it, without a verdict."""
 CHECK_TIME = TimeControl("check", 2000, 5000, 50, 10_000)
 """The standard time control, but with less patience for a bot that sleeps."""
 LOG_CHARACTERS = 64 * 1024
-_MOST_SLOWDOWN = 6.0
-"""A check may take so many times as long where other programs take the machine's time."""
 _MOST_FAULTS = 3
 _KEY_CHARACTERS = 120
 """The longest match key."""
@@ -160,8 +160,9 @@ def check_bot(
     With `only` it plays just one deal a rotation under those conditions, on every seat, and must not decline;
     raises UsageError if no match can be played under them.
     `progress` is told how many trials are done, and of how many. `seconds` bounds the real time of the
-    whole. A trial that is void by our own failure is played again, which `tell_void` is told in a line; its time
-    is not counted. Raises SandboxUnavailableError where no bot can be held, and InfrastructureError for our own
+    whole; where other programs take the machine's time it is longer by as much, up to `MOST_TIMES`. A trial that
+    is void by our own failure is played again, which `tell_void` is told in a line; its time is not the bot's,
+    but after `MOST_TIMES` as long with all of that the check ends by InfrastructureError. Raises SandboxUnavailableError where no bot can be held, and InfrastructureError for our own
     failure that does not pass, or if `keep_alive` does: both say nothing of the bot.
     """
     if factory is not None or trusted:
@@ -332,7 +333,8 @@ class _Check:
         self._keep_lease = keep_alive
         self._progress = progress
         self._seconds = seconds
-        self._deadline = time.monotonic() + seconds
+        self._began = time.monotonic()
+        self._deadline = self._began + seconds
         self._pace = OwnPace()
         self._done = 0
         self._planned = 0
@@ -379,8 +381,8 @@ class _Check:
 
     def _blame_slowness(self) -> None:
         self._reasons.append(
-            f"it is too slow: after {self._seconds:.0f} seconds {self._done} of {self._planned} "
-            "trials were done; answer faster, and do not sleep"
+            f"it is too slow: after {time.monotonic() - self._began:.0f} seconds {self._done} of {self._planned} "
+            f"trials were done, and {self._seconds:g} are given; answer faster, and do not sleep"
         )
 
     def _report(self, games: Sequence[AcceptedGame]) -> CheckReport:
@@ -443,6 +445,7 @@ class _Check:
         ]
         spec = trial.spec(self._source.bot)
         self._starts = []
+        self._look_at_the_time()
         began = time.monotonic()
         try:
             return play_match(
@@ -462,9 +465,24 @@ class _Check:
         except InfrastructureError as error:
             self._end = error
             raise
+        self._look_at_the_time()
+
+    def _look_at_the_time(self) -> None:
+        """Raises _OutOfTimeError when the bot has had its time, or what `_end_if_endless` does."""
         late = time.monotonic() - self._deadline
-        if late > 0 and late > self._seconds * (min(self._pace.slowdown(), _MOST_SLOWDOWN) - 1):
+        if late > 0 and late > self._seconds * (min(self._pace.slowdown(), MOST_TIMES) - 1):
             raise _OutOfTimeError
+        self._end_if_endless()
+
+    def _end_if_endless(self) -> None:
+        """Raises InfrastructureError when no check may go on: what took so long was not the bot."""
+        passed = time.monotonic() - self._began
+        if passed > self._seconds * MOST_TIMES:
+            self._end = InfrastructureError(
+                f"this machine is too busy: after {passed:.0f} seconds {self._done} of {self._planned} trials were "
+                f"done, of which a check may take {self._seconds:g}; try again when other programs leave it more time"
+            )
+            raise self._end
 
     def _make_agent(self, source: BotSource, **table: Any) -> Agent:
         if source is _OPPONENT:
@@ -474,7 +492,7 @@ class _Check:
     def _explain(self, trial: _Trial, fault: Fault) -> str:
         seat = "" if fault.seat is None else f", seat {fault.seat}"
         return (
-            f"{trial.title()}{seat}: it {fault.detail} ({fault.kind}); "
+            f"{trial.title()}{seat}: {fault.tell()} ({fault.kind}); "
             f"`arena check{_arguments(trial)}` on this bot plays the same deals again"
         )
 

@@ -44,6 +44,10 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: Termination
     detail: str
 
+    def tell(self) -> str:
+        """What it did as a sentence: ``it raised ValueError …``, ``its process ended …``."""
+        return self.detail if self.detail.startswith("its ") else f"it {self.detail}"
+
 
 class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The result of a match, by entrant.

@@ -347,7 +347,10 @@ def check(
     seconds: Annotated[
         int,
         typer.Option(
-            min=1, max=600, metavar="N", help="Real time for all of it; the server gives 600."
+            min=1,
+            max=600,
+            metavar="N",
+            help="Real time for all of it, on a busy machine up to six times as long; the server gives 600.",
         ),
     ] = 600,
     game: Annotated[

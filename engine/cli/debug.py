@@ -151,7 +151,7 @@ def _why_no_moment(record: MatchRecord) -> str:
     fault = record.outcome.faults[0]
     name = record.entrants[fault.entrant].name
     return (
-        f"the fault came before any question ({name} {fault.detail}), so nothing had been seen: arena "
+        f"the fault came before any question ({name}: {fault.tell()}), so nothing had been seen: arena "
         "check shows how a bot starts" + ("; or say --seat S --move K" if record.games else "")
     )
 

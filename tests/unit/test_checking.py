@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
+import re
 import textwrap
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -13,6 +16,7 @@ from engine.agents import BotSource, InProcessAgent, Reply
 from engine.checking import AcceptedGame, Conditions, check_bot, check_wheel
 from engine.errors import InfrastructureError, SandboxUnavailableError, StarvedError, UsageError
 from engine.games import GAMES
+from engine.outcome import Fault, Termination
 from engine.sdk.timecontrol import time_control
 
 EVERYTHING = {
@@ -273,14 +277,28 @@ def test_time_of_a_starved_trial_is_not_the_bots(tmp_path, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(checking.time, "monotonic", lambda: clock[0])
 
-    def starve_for_an_hour(*_, **__):
-        clock[0] += 3600
+    def starve(*_, **__):
+        clock[0] += 80
         be_starved()
 
-    factory = starving_factory(0, 5, starve=starve_for_an_hour)
+    factory = starving_factory(0, 5, starve=starve)
     report = check_bot(bot_in(tmp_path), factory=factory, seconds=60)
-    assert clock[0] == 7200
+    assert clock[0] == 160
     assert report.verdict == "accepted"
+
+
+def test_check_ends_at_its_cap_also_if_all_that_takes_long_is_void(tmp_path, monkeypatch):
+    clock, heard = [0.0], []
+    monkeypatch.setattr(checking.time, "monotonic", lambda: clock[0])
+
+    def starve(*_, **__):
+        clock[0] += 130
+        be_starved()
+
+    factory = starving_factory(*range(100), starve=starve)
+    with pytest.raises(InfrastructureError, match=r"too busy: after 390 seconds 0 of \d+ trials"):
+        check_bot(bot_in(tmp_path), factory=factory, seconds=60, tell_void=heard.append)
+    assert len(heard) == 3
 
 
 @pytest.mark.parametrize(
@@ -301,6 +319,27 @@ def test_check_on_a_busy_machine_may_take_longer(tmp_path, monkeypatch, slowdown
 
     report = check(bot_in(tmp_path), keep_alive=let_time_pass, seconds=60)
     assert report.verdict == verdict
+
+
+VERBS = "raised|ran|used|gave|chose|sent|answered|does|closed|wrote"
+
+
+def test_every_detail_of_a_fault_makes_a_sentence():
+    engine = Path(checking.__file__).parent
+    details = [
+        "".join(part.value if isinstance(part, ast.Constant) else "N" for part in parts)
+        for name in ("agents.py", "referee.py", "sandbox/agent.py")
+        for call in ast.walk(ast.parse((engine / name).read_text()))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Failure"
+        for parts in [
+            call.args[1].values if isinstance(call.args[1], ast.JoinedStr) else [call.args[1]]
+        ]
+    ]
+    assert len(details) > 10
+    for detail in details:
+        if detail != "N":  # a variable: what it holds stands beside it
+            told = Fault(0, 0, Termination.CRASH, detail).tell()
+            assert re.match(rf"it ({VERBS}) |its process ended ", told), told
 
 
 def test_check_that_is_starved_without_end_says_nothing_of_the_bot(tmp_path):
