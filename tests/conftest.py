@@ -13,7 +13,9 @@ import shutil
 import hypothesis
 import pytest
 
-hypothesis.settings.register_profile("house", deadline=None)
+# Failed examples are kept beside the tests, where somebody else's checkout lets us.
+EXAMPLES = hypothesis.settings.default.database if os.access(".", os.W_OK) else None
+hypothesis.settings.register_profile("house", deadline=None, database=EXAMPLES)
 hypothesis.settings.load_profile("house")  # how fast a shared machine is, no test says
 
 REQUIRE_ALL = os.environ.get("ARENA_REQUIRE_ALL") == "1"
