@@ -39,6 +39,7 @@ PAGES = {
     "/tournaments/cup/": EVERYBODY,
     "/series/": EVERYBODY,
     "/series/unknown/": (404,) * 5,
+    "/tournaments/cup/bundle.json.gz": EVERYBODY,
     "/tournaments/cup/superseded/1/record.json": (404,) * 5,  # none has been taken back
     "/tournaments/cup/matches/SE/R1/M1/": EVERYBODY,
     "/tournaments/cup/matches/SE/R1/M1/record.json": EVERYBODY,
@@ -89,6 +90,7 @@ PAGES = {
     "/api/tournaments": EVERYBODY,
     "/api/series": (405,) * 5,
     "/api/tournaments/cup": EVERYBODY,
+    "/api/tournaments/cup/bundle": EVERYBODY,
     "/api/tournaments/cup/entries": (405,) * 5,
     "/api/tournaments/cup/invitations": (401,) * 5,
     "/api/tournaments/cup/invitations/1": (405,) * 5,

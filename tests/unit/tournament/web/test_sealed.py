@@ -90,6 +90,7 @@ def addresses(site, slug: str) -> list[str]:
     own += [f"/tournaments/{slug}/matches/{key}/record.json" for key in keys]
     own += [f"/api/tournaments/{slug}", *(f"/api/matches/{slug}/{key}" for key in keys)]
     own += [f"/api/matches/{slug}/{key}/record" for key in keys]
+    own += [f"/tournaments/{slug}/bundle.json.gz", f"/api/tournaments/{slug}/bundle"]
     own += [f"/bots/{bot.name}/" for bot in site.bots]
     own += [f"/players/{player}/" for player in ("ann", "bob")]
     places = {
