@@ -98,6 +98,8 @@ def addresses(site, slug: str) -> list[str]:
         "bot": site.bots[0].pk,
         "cup": site.cup.pk,
         "table": site.table.pk,
+        "scrimmage": site.scrimmage.pk,
+        "trial": 1,
     }
     return own + [page.format(**places) for page in PAGES]
 
