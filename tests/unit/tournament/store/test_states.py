@@ -13,6 +13,7 @@ from tests.tournament_factories import make_player, submit
 from tournament.competitions import models as competitions
 from tournament.players import models as players
 from tournament.players.models import VERSION_TRANSITIONS, BotVersion, VersionState
+from tournament.scrimmages import models as scrimmages
 
 ROOT = Path(tournament.__file__).parent
 TABLES = {
@@ -21,6 +22,7 @@ TABLES = {
     competitions.MatchState: competitions.MATCH_TRANSITIONS,
     competitions.RoundState: competitions.ROUND_TRANSITIONS,
     competitions.EntrantState: competitions.ENTRANT_TRANSITIONS,
+    scrimmages.ScrimmageState: scrimmages.SCRIMMAGE_TRANSITIONS,
 }
 ENDS = {
     players.VersionState: {"withdrawn"},
@@ -28,6 +30,7 @@ ENDS = {
     competitions.MatchState: {"finished", "cancelled"},
     competitions.RoundState: {"complete"},
     competitions.EntrantState: set(),
+    scrimmages.ScrimmageState: {"finished", "cancelled"},
 }
 
 
