@@ -12,8 +12,16 @@ from django.db.models.functions import Now
 
 from engine.wheels import pack_module
 from tournament.competitions import services as competitions
-from tournament.competitions.models import Entrant, Tournament, TournamentState
+from tournament.competitions.models import (
+    TRIAL_TRANSITIONS,
+    Entrant,
+    EntryTrial,
+    Tournament,
+    TournamentState,
+    TrialState,
+)
 from tournament.competitions.services import Plan, Play
+from tournament.competitions.services.trials import request_trials
 from tournament.players import services as players
 from tournament.players.models import (
     VERSION_TRANSITIONS,
@@ -103,8 +111,17 @@ def make_tournament(bots: Sequence[Bot] = (), **changes: Any) -> Tournament:
     return tournament
 
 
+def pass_trials(tournament: Tournament) -> None:
+    """Let who has entered be as if it had passed the trials that are to come."""
+    request_trials(tournament=tournament)
+    trials = EntryTrial.objects.filter(state__in=[TrialState.PENDING, TrialState.RUNNING])
+    TRIAL_TRANSITIONS.move(trials, TrialState.RUNNING, lease_owner="test", lease_until=Now())
+    TRIAL_TRANSITIONS.move(trials, TrialState.PASSED, decided_at=Now(), **FREE_FIELDS)
+
+
 def start(tournament: Tournament) -> Tournament:
-    """Close and start it, as if its times had come."""
+    """Close and start it, as if its times had come and its trials had been passed."""
+    pass_trials(tournament)
     tournament = competitions.close_tournament(tournament=tournament, now=tournament.closes_at)
     return competitions.start_tournament(tournament=tournament, now=tournament.starts_at)
 

@@ -91,8 +91,9 @@ def prospects(
     `bots` (ids) are by default those that have entered; who enters `late` plays with the newest of all.
     The number of queries does not depend on how many they are.
     """
-    accepted = _accepted(tournament, bots, late=late)
-    keys = tuple(conditions_to_try(tournament))
+    stages = tuple(tournament.stages.all())
+    accepted = _accepted(tournament, stages, bots, late=late)
+    keys = tuple(conditions_to_try(tournament, stages))
     tried = trials_of([version.pk for line in accepted.values() for version in line], keys)
     return {bot: _prospect(line, keys, tried) for bot, line in accepted.items()}
 
@@ -128,7 +129,7 @@ def _asked(
 
 
 def _accepted(
-    tournament: Tournament, bots: Collection[int] | None, *, late: bool
+    tournament: Tournament, stages: Sequence[Stage], bots: Collection[int] | None, *, late: bool
 ) -> dict[int, list[BotVersion]]:
     """By bot the versions that were accepted for the game, its rulesets and the sizes of its tables, the newest first."""
     entered = EntrantBot.objects.filter(tournament=tournament).values("bot")
@@ -140,7 +141,6 @@ def _accepted(
     )
     if not late:
         rows = rows.filter(version__uploaded_at__lt=tournament.closes_at)
-    stages = tuple(tournament.stages.all())
     found: dict[int, list[BotVersion]] = {}
     for row in rows.select_related("version__bot").order_by("-version"):
         if all(_fits_stage(row.options, tournament, stage) for stage in stages):

@@ -35,10 +35,15 @@ CONTINUOUS = tuple(fmt.name for fmt in FORMATS.values() if fmt.is_continuous)
 """The formats in whose stages bots may come and go."""
 
 
-def conditions_to_try(tournament: Tournament) -> dict[str, Conditions]:
-    """By key the conditions of a tournament's stages that the check after an upload does not try anyhow."""
+def conditions_to_try(
+    tournament: Tournament, stages: Collection[Stage] | None = None
+) -> dict[str, Conditions]:
+    """By key the conditions of a tournament's stages that the check after an upload does not try anyhow.
+
+    `stages` are the tournament's, if they have been read.
+    """
     found = {}
-    for stage in tournament.stages.all():
+    for stage in tournament.stages.all() if stages is None else stages:
         for size in stage_format(stage).sizes(stage_options(stage)):
             conditions = Conditions(
                 game=tournament.game,

@@ -25,7 +25,7 @@ def test_planned_tournament_is_a_draft_with_its_stage():
     stage = tournament.stages.get()
     assert stage.ruleset["target"] == 300
     assert stage.contest == {"kind": "boards", "boards": 1, "extra_boards": 10}
-    assert stage.time_control["name"] == "fast"
+    assert stage.time_control["name"] == "standard"
 
 
 def test_times_are_kept_to_the_second():
@@ -53,6 +53,11 @@ def test_second_tournament_of_a_name_gets_an_address_of_its_own():
         ({"ruleset": {"no_such": 1}}, "ruleset", "no_such"),  # no such option
         ({"contest": {"kind": "boards", "boards": 0}}, "contest", "boards"),  # nothing to play
         ({"contest": {"kind": "duel"}}, "contest", "boards"),  # says what there is
+        (
+            {"contest": {"kind": "boards", "boards": 10_000}, "time_control": "long"},
+            "contest",
+            "no worker plays one for longer than 23 h 50 min: choose fewer boards",
+        ),  # a worker would give each match up
         ({"contest": {"kind": "boards", "boards": "8"}}, "contest", "boards"),  # a text
         (
             {"contest": {"kind": "games", "best_of": 3, "extra_boards": 2}},

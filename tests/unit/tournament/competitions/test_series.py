@@ -39,7 +39,7 @@ from tournament.competitions.services.series import (
 from tournament.players.services import pause_bot
 
 WEEKLY = {"weekdays": [4], "at": "18:00", "open_minutes": 60, "pause_minutes": 5}
-TEMPLATE = {"game": "eighty", "format": "single_elimination", "time_control": "fast"}
+TEMPLATE = {"game": "eighty", "format": "single_elimination", "time_control": "standard"}
 FRIDAY = datetime(2026, 12, 4, 18, tzinfo=UTC)
 
 

@@ -209,7 +209,7 @@ def test_finished_tournament_has_standings_pairings_and_its_secret(client, site)
     }
     table = client.get("/api/tournaments/table").json()
     assert table["secret"] is None
-    assert table["conditions"]["time_control"]["name"] == "fast"
+    assert table["conditions"]["time_control"]["name"] == "standard"
     assert table["standings"][0]["tie_breaks"]["score"]
 
 
