@@ -10,7 +10,7 @@ has to change. This package must not know sandboxes, matches or accounts.
 
 from __future__ import annotations
 
-from engine.wheels.directory import MAX_WHEEL_BYTES
+from engine.wheels.directory import MAX_WHEEL_BYTES, too_large
 from engine.wheels.metadata import (
     PROVIDED,
     PROVIDED_PACKAGES,
@@ -25,5 +25,5 @@ from engine.wheels.unpacking import mark_of, source_of, unpack_wheel, wheel_sour
 
 __all__ = [
     "LEFT_OUT", "MAX_WHEEL_BYTES", "PROVIDED", "PROVIDED_PACKAGES", "RESERVED_NAMES", "WheelInfo", "mark_of", "pack_module", "pack_project", "provided_versions",
-    "read_wheel", "requirement_reasons", "source_of", "unpack_wheel", "wheel_source",
+    "read_wheel", "requirement_reasons", "source_of", "too_large", "unpack_wheel", "wheel_source",
 ]  # fmt: skip

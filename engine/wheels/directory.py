@@ -99,15 +99,20 @@ def read_directory(data: bytes) -> Directory:
     return Directory(tuple(members), begin)
 
 
+def too_large(most_bytes: int) -> str:
+    """What is said of a wheel of more than `most_bytes`, wherever that is noticed."""
+    return (
+        f"the wheel has more than {most_bytes / (1 << 20):g} MiB ({most_bytes:,} bytes), the most that is "
+        "allowed: leave out what the bot does not need"
+    )
+
+
 def _check_kind(data: bytes) -> None:
     """Raises WheelError for what is too large, or no zip at all."""
     if not data:
         refuse(f"the file is empty; {BUILD_ADVICE}")
     if len(data) > MAX_WHEEL_BYTES:
-        refuse(
-            f"the wheel has more than {MAX_WHEEL_BYTES} bytes, the most that are allowed: "
-            "leave out what the bot does not need"
-        )
+        refuse(too_large(MAX_WHEEL_BYTES))
     for place, magic, kind in _OTHER_KINDS:
         if data.startswith(magic, place):
             refuse(f"this is {kind}, and no wheel; {BUILD_ADVICE}")

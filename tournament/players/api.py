@@ -16,6 +16,7 @@ from ninja.security import HttpBearer
 
 from engine.errors import WheelError
 from engine.games import GAMES
+from engine.wheels import too_large
 from tournament.players import selectors
 from tournament.players.errors import NameTakenError, QuotaError, TokenError, VersionExistsError
 from tournament.players.models import ApiToken, BotVersion, TokenScope
@@ -231,7 +232,7 @@ def _read_wheel(request: HttpRequest) -> bytes:
         raise ApiError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             "too_large",
-            f"a wheel may have at most {limit:,} bytes",
+            too_large(limit),
         )
     return data
 

@@ -8,6 +8,7 @@ from django import forms
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 
+from engine.wheels import too_large
 from tournament.players.errors import AccountError
 from tournament.players.models import Player, TokenScope
 from tournament.players.services import sign_up
@@ -116,9 +117,7 @@ class UploadForm(forms.Form):
                 f"{name} is no wheel: its name must end in .whl (“arena pack” makes one)."
             )
         if (file.size or 0) > settings.WHEEL_MAX_BYTES:
-            raise forms.ValidationError(
-                f"{name} has {file.size:,} bytes; at most {settings.WHEEL_MAX_BYTES:,} are allowed."
-            )
+            raise forms.ValidationError(f"{name}: {too_large(settings.WHEEL_MAX_BYTES)}.")
         data: bytes = file.read()
         return data
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -103,6 +104,16 @@ def version_log(version: BotVersion) -> str:
     Raises BlobError if the log cannot be read.
     """
     return read_blob(version.log_sha256).decode() if version.log_sha256 else ""
+
+
+def version_log_parts(version: BotVersion) -> list[tuple[str, str]]:
+    """The parts of its log, each with its heading; one part under an empty heading for what no match caused.
+
+    Raises BlobError if the log cannot be read.
+    """
+    before, *parts = re.split(r"^##### (.*)\n", version_log(version), flags=re.MULTILINE)
+    found = list(zip(parts[::2], (part.strip() for part in parts[1::2]), strict=True))
+    return [("", before), *found] if before.strip() or not found else found
 
 
 def wheel_of(version: BotVersion) -> bytes:

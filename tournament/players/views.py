@@ -212,7 +212,7 @@ def _spell(value: object) -> str:
 def log(request: HttpRequest, pk: int) -> HttpResponse:
     """What a version printed while it was checked, as text, for its owner."""
     row = _own_version(request, pk)
-    context = {"section": "account", "version": row, "log": selectors.version_log(row)}
+    context = {"section": "account", "version": row, "parts": selectors.version_log_parts(row)}
     return render(request, "players/log.html", context)
 
 

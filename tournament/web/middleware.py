@@ -11,6 +11,7 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 
+from engine.wheels import too_large
 from tournament.players.api import error_body
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
@@ -148,15 +149,23 @@ def limit_uploads(get_response: GetResponse) -> GetResponse:
             request,
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             "too_large",
-            f"A request may have at most {limit:,} bytes; this one has {length[:20]}.",
+            too_large(settings.WHEEL_MAX_BYTES)
+            if _takes_wheels(request)
+            else f"A request may have at most {limit:,} bytes; this one has {length[:20]}.",
         )
 
     return answer
 
 
+def _takes_wheels(request: HttpRequest) -> bool:
+    """Whether what is too long was meant to be a wheel."""
+    return request.path in {"/account/upload/", "/api/versions"}
+
+
 def _refuse(request: HttpRequest, status: HTTPStatus, code: str, message: str) -> HttpResponse:
     if request.path.startswith("/api/"):
         return JsonResponse(error_body(code, message), status=status)
-    # Who the visitor is has not been found out yet, so the page is made without the request.
-    context = {"title": status.phrase, "message": message}
+    # Who the visitor is has not been found out yet, so the page is made without the request: it says neither
+    # that they are logged in nor that they are not, and leads back to where that is known.
+    context = {"title": status.phrase, "message": message, "is_wheel": _takes_wheels(request)}
     return HttpResponse(render_to_string("web/refused.html", context), status=status)

@@ -18,6 +18,11 @@ MANY_MATCHES = 50
 CRASH_PERCENT = 20
 
 
+_MATCH = "##### The match that caused its quarantine: "
+_CHECK = "##### What it wrote while it was checked"
+"""Headings of a log's parts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Crash:
     """How a version crashed in a match, for its owner."""
@@ -79,9 +84,13 @@ def _spell_reason(too_many: str, crash: Crash) -> str:
 
 
 def _add_to_log(version: BotVersion, crash: Crash) -> str:
-    """The blob of its log with the crash at the end."""
+    """The blob of its log with the crash at the beginning, under a heading each."""
     try:
         before = read_blob(version.log_sha256).decode() if version.log_sha256 else ""
     except BlobError:  # a damaged old log must not keep the result of a match from being recorded
-        before = "(the log of its check cannot be read)\n"
-    return put_blob(f"{before}\n=== {crash.match}: {crash.detail}\n{crash.log}\n".lstrip().encode())
+        before = "(the log of its check cannot be read)"
+    before = before.strip() or "(it printed nothing)"
+    if not before.startswith(_MATCH):  # it was set aside before, and the heading is there
+        before = f"{_CHECK}\n{before}"
+    cause = f"{_MATCH}{crash.match}: {crash.detail}"
+    return put_blob(f"{cause}\n{crash.log.rstrip()}\n\n{before}\n".encode())

@@ -90,7 +90,7 @@ def test_owner_gets_the_log_of_the_last_crash(tmp_path):
     tournament = play_all(make_cup(version))
     version.refresh_from_db()
     log = version_log(version)
-    assert f"=== {tournament.slug}/RR/" in log
+    assert f"quarantine: {tournament.slug}/RR/" in log
     for part in ("I see ", "ValueError: <b>no</b>", "random_seed: ", "hand: [", "arena debug "):
         assert part in log
 

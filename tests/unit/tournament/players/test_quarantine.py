@@ -8,7 +8,7 @@ from django.test import Client
 from tests.tournament_factories import accept, make_bot, make_player, submit
 from tournament.players import services
 from tournament.players.models import BotVersion, Player, VersionState
-from tournament.players.selectors import version_log
+from tournament.players.selectors import version_log, version_log_parts
 from tournament.store.services import put_blob
 
 pytestmark = pytest.mark.django_db
@@ -67,13 +67,19 @@ def test_reason_names_the_crashes_and_the_last_one(version):
     assert other.reason.startswith("it crashed in 10 of 50 matches; ")
 
 
-def test_log_of_the_check_stays_and_the_crash_is_added(version):
+def test_log_of_the_check_stays_below_the_match_that_set_it_aside(version):
     BotVersion.objects.filter(pk=version.pk).update(log_sha256=put_blob(b"checked\n"))
     count(version, "xxx")
     log = version_log(version)
-    assert log.startswith("checked\n")
-    assert "=== cup/SE/R1/M1: raised ValueError" in log
-    assert log.rstrip().endswith("ValueError: <b>no idea</b>")
+    assert log.startswith(
+        "##### The match that caused its quarantine: cup/SE/R1/M1: raised ValueError"
+    )
+    (cause, crash), (check, said) = version_log_parts(version)
+    assert crash.endswith("ValueError: <b>no idea</b>")
+    assert said == "checked"
+    assert cause.startswith("The match that caused its quarantine: cup/SE/R1/M1: ")
+    assert check == "What it wrote while it was checked"
+    assert log.rstrip().endswith("\nchecked")
 
 
 def test_damaged_log_keeps_nothing_from_being_recorded(version):

@@ -227,7 +227,7 @@ def test_file_that_is_no_wheel_is_refused_with_the_reason(ann, data, name, messa
 def test_wheel_over_the_limit_is_refused(ann, settings):
     settings.WHEEL_MAX_BYTES = 100
     answer = ann.post("/account/upload/", {"wheel": wheel_file(make_wheel("alpha", "3.0"))})
-    assert "at most 100 are allowed" in answer.content.decode()
+    assert "(100 bytes), the most that is allowed" in answer.content.decode()
 
 
 def test_wheel_of_somebody_elses_bot_is_refused(bob):

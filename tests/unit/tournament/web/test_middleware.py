@@ -50,7 +50,7 @@ def test_no_page_has_an_inline_script_or_style(client, ann, site):
 def test_body_over_the_limit_is_refused_unread(client, db, path, length):
     answer = client.post(path, b"x", "application/octet-stream", CONTENT_LENGTH=length)
     assert answer.status_code == 413
-    assert f"{LIMIT:,}" in answer.content.decode()
+    assert "he wheel has more than 10 MiB (10,485,760 bytes)" in answer.content.decode()
     if path.startswith("/api/"):
         assert answer.json()["error"]["code"] == "too_large"
 
@@ -59,6 +59,13 @@ def test_refused_upload_asks_nobody_to_log_in_who_has(ann):
     answer = ann.post("/account/upload/", b"x", "text/plain", CONTENT_LENGTH=str(LIMIT + 1))
     assert answer.status_code == 413
     assert "Log in" not in answer.content.decode()
+    assert 'href="/account/bots/">Back to My bots' in answer.content.decode()
+
+
+def test_body_over_the_limit_that_is_no_wheel_is_told_as_what_it_is(client, db):
+    answer = client.post("/account/log-in/", b"x", "text/plain", CONTENT_LENGTH=str(LIMIT + 1))
+    assert answer.status_code == 413
+    assert f"at most {LIMIT:,} bytes" in answer.content.decode()
 
 
 @pytest.mark.parametrize("path", ["/account/upload/", "/api/versions"])
