@@ -316,7 +316,7 @@ def test_memory_of_a_process_has_nothing_of_another_seat_and_the_zygote_s_nothin
             seed = secrets.randbits(256)
             agents[-1].begin_game(msgspec.structs.replace(game_info(seat), random_seed=seed))
             marks.append({"plan": plan.encode(), "seed": seed.to_bytes(32, "big")})
-            marks[-1]["folder"] = folder.encode()
+            marks[-1]["folder"] = Path(agents[-1]._launched.folder).name.encode()
         for _ in range(4):
             seat, observation = state.seat, state.observe(1000)
             marks[seat]["hand"] = msgspec.msgpack.encode(observation.hand)
