@@ -255,7 +255,10 @@ def site_is_busy() -> bool:
         bot__paused_reason="",
     )
     trials = EntryTrial.objects.filter(
-        state__in=(TrialState.PENDING, TrialState.QUEUED), run_after__lte=Now()
+        state__in=(TrialState.PENDING, TrialState.QUEUED),
+        run_after__lte=Now(),
+        version__state=VersionState.ACCEPTED,
+        version__bot__paused_reason="",
     )
     return matches.exists() or versions.exists() or trials.exists()
 

@@ -48,6 +48,7 @@ from tournament.competitions.services.trials import (
 )
 from tournament.players import services as players
 from tournament.players.models import Bot, BotVersion
+from tournament.scrimmages.selectors import site_is_busy
 
 pytestmark = pytest.mark.django_db
 
@@ -268,6 +269,15 @@ def test_withdrawn_version_is_no_longer_waited_for():
     try_all()
     assert close(tournament).pub
     assert EntryTrial.objects.get(version__bot=bot).state == TrialState.PENDING
+
+
+def test_trial_that_nobody_plays_any_more_holds_up_no_scrimmage():
+    bot = make_bot("alpha")
+    make_tournament([bot], **FAST)
+    request_due_trials()
+    assert site_is_busy()
+    players.withdraw_version(version=bot.versions.get())
+    assert not site_is_busy()
 
 
 @pytest.mark.parametrize("state", [TrialState.PENDING, TrialState.PASSED])
