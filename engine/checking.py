@@ -44,6 +44,7 @@ from engine.record import (
     EntrantRef,
     GamesContest,
     MatchSpec,
+    encode_record,
     make_spec,
 )
 from engine.referee import PlayedMatch, play_match
@@ -103,6 +104,17 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
         return _trial_under(self).title()
 
 
+class FaultyTrial(msgspec.Struct, frozen=True, kw_only=True):
+    """A match of the check that the bot's fault ended, kept so that its moment can be played again."""
+
+    name: str
+    """A file's name for its record."""
+    record: bytes
+    """The record as a document."""
+    debug: tuple[str, ...]
+    """For each of the bot's faults at a question the arguments of `arena debug` after the record and the bot."""
+
+
 class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a check."""
 
@@ -113,6 +125,8 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     """What it plays; nothing is told of that by a trial under given conditions."""
     log: str = ""
     """What the bot printed and the tracebacks of its crashes, for its owner; its head if it is long."""
+    faulty: tuple[FaultyTrial, ...] = ()
+    """The matches that its faults ended, in the order of the reasons that tell of a match."""
 
 
 def check_wheel(
@@ -340,6 +354,7 @@ class _Check:
         self._planned = 0
         self._reasons: list[str] = []
         self._log: list[str] = []
+        self._faulty: list[FaultyTrial] = []
         self._starts: list[int | Declined | Failure] = []
         """How the bot's processes of the present trial have started."""
         self._is_hopeless = False
@@ -391,6 +406,7 @@ class _Check:
             reasons=tuple(self._reasons),
             games=() if self._reasons else tuple(games),
             log=_head("\n".join(self._log)),
+            faulty=tuple(self._faulty),
         )
 
     def _try_default_rules(self, game: Game) -> list[int]:
@@ -435,6 +451,7 @@ class _Check:
         if faults:  # a crash says more than that another seat then declined
             telling = min(faults, key=lambda fault: fault.kind is Termination.PROTOCOL)
             self._reasons.append(self._explain(trial, telling))
+            self._faulty.append(self._keep(trial, match))
         self._is_hopeless |= bool(faults) and not match.record.games  # it cannot even start
         return not faults
 
@@ -496,9 +513,18 @@ class _Check:
             f"`arena check{_arguments(trial)}` on this bot plays the same deals again"
         )
 
+    def _keep(self, trial: _Trial, match: PlayedMatch) -> FaultyTrial:
+        return FaultyTrial(
+            name=f"check-{len(self._faulty) + 1}-{trial.game}-{trial.seats}.json",
+            record=encode_record(match.record),
+            debug=tuple(
+                left.debug for left in match.logs if left.entrant == trial.place and left.debug
+            ),
+        )
+
     def _write_log(self, trial: _Trial, match: PlayedMatch) -> None:
         for left in match.logs:
-            parts = (left.log.text, left.log.traceback, left.fault)
+            parts = (left.log.text, left.log.traceback, left.fault, left.debug_command("RECORD"))
             if left.entrant == trial.place and any(parts):
                 header = f"=== {trial.title()}, seat {left.seat}"
                 self._log += [header, *(part.rstrip() for part in parts if part)]
@@ -581,6 +607,7 @@ __all__ = [
     "AcceptedGame",
     "CheckReport",
     "Conditions",
+    "FaultyTrial",
     "check_bot",
     "check_wheel",
 ]

@@ -371,13 +371,17 @@ def check(
         str | None,
         typer.Option(metavar="NAME", help="With --game: fast, standard or long. [standard]"),
     ] = None,
+    records: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the record of each match that a fault ended here."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a bot as the server does after an upload, or with --game as it does at the entry into a tournament."""
     from engine.cli.check import read_conditions, run
 
     only = read_conditions(game, seats=seats, rules=rule or (), time_control=time_control)
-    _leave(run(bot, trusted=trusted, as_json=as_json, seconds=seconds, only=only))
+    _leave(run(bot, trusted=trusted, as_json=as_json, seconds=seconds, only=only, records=records))
 
 
 def bots(as_json: JsonOption = False) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ import msgspec
 from engine.checking import CHECK_SECONDS, CheckReport, Conditions, check_wheel
 from engine.cli.contestants import wheel_of
 from engine.cli.exits import ExitCode
-from engine.cli.files import reason_of
+from engine.cli.files import reason_of, try_folder, write_file
 from engine.cli.output import note, print_json, progress, say
 from engine.cli.play import parse_rules
 from engine.cli.results import last_lines, printable
@@ -46,11 +47,14 @@ def run(
     as_json: bool,
     seconds: float = CHECK_SECONDS,
     only: Conditions | None = None,
+    records: Path | None = None,
 ) -> ExitCode:
     """Check a wheel or a project folder, or try it under given conditions alone.
 
-    NOT_GOOD if it is rejected. Raises ArenaError.
+    The matches that its faults ended are written into the folder `records`. NOT_GOOD if it is rejected. Raises ArenaError.
     """
+    if records is not None:
+        try_folder(records)
     try:
         data = wheel_of(bot)
     except WheelError as error:
@@ -59,15 +63,32 @@ def run(
         report = _check(bot, data, only, trusted=trusted, quiet=as_json, seconds=seconds)
     if as_json:
         answer = msgspec.to_builtins(report)
-        del answer["log"]
+        del answer["log"], answer["faulty"]
+        answer["debug"] = _write_faulty(bot, report, records)
         print_json(answer | ({"sandboxed": False} if trusted else {}))
         for line in _log_lines(report):
             note(line)
     else:
         _print(bot, report, only)
+        for command in _write_faulty(bot, report, records):
+            say(f"play it again: {command}")
+        if report.faulty and records is None:
+            say("(--records DIR writes RECORD)")
         if trusted:
             note("not sandboxed: the bot ran in this process, as trusted code")
     return ExitCode.OK if report.verdict == "accepted" else ExitCode.NOT_GOOD
+
+
+def _write_faulty(bot: Path, report: CheckReport, records: Path | None) -> list[str]:
+    """Write the faulty matches, if there is a folder for them; the commands that play their moments again."""
+    commands = []
+    for trial in report.faulty:
+        file = "RECORD" if records is None else str(records / trial.name)
+        if records is not None:
+            write_file(records / trial.name, trial.record)
+        words = shlex.join((file, str(bot) if "/" in str(bot) else f"./{bot}"))
+        commands += [f"arena debug {words} {arguments}" for arguments in trial.debug]
+    return commands
 
 
 def _check(

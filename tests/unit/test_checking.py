@@ -384,7 +384,7 @@ def test_opponents_choose_every_legal_action_now_and_then():
 def test_report_is_json(tmp_path):
     report = check(bot_in(tmp_path, plays="game == 'eighty'"))
     written = msgspec.json.decode(msgspec.json.encode(report))
-    assert set(written) == {"verdict", "reasons", "games", "log"}
+    assert set(written) == {"verdict", "reasons", "games", "log", "faulty"}
     assert written["games"] == [{"game": "eighty", "options": EVERYTHING["eighty"]}]
     assert report.games == (AcceptedGame("eighty", EVERYTHING["eighty"]),)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+
 import pytest
 
 from engine.cli.exits import ExitCode
@@ -63,3 +66,55 @@ def test_conditions_that_cannot_be_are_refused(arena, wheel, arguments, told):
     answer = arena("check", wheel, "--trusted", *arguments)
     assert answer.code == ExitCode.USAGE
     assert told in answer.err
+
+
+CRASHER = """
+from engine.sdk import Strategy, hookimpl
+
+
+class Crasher(Strategy):
+    def begin_game(self, info):
+        self.asked = 0
+        self.drawn = info.random_seed
+
+    def act(self, observation):
+        self.asked += 1
+        if self.asked == 3:
+            raise ValueError(f"drawn {self.drawn} with {observation.hand}")
+        return observation.legal[0]
+
+
+@hookimpl
+def make_strategy(game, ruleset, players):
+    return Crasher() if game == "podkidnoe" else None
+"""
+
+
+@pytest.fixture
+def crasher(tmp_path):
+    (tmp_path / "crasher.py").write_text(CRASHER)
+    path = tmp_path / "crasher-1.0-py3-none-any.whl"
+    path.write_bytes(pack_module(tmp_path / "crasher.py", bot="crasher", version="1.0"))
+    return path
+
+
+def test_fault_of_a_check_can_be_played_again_by_the_command_that_is_told(arena, crasher):
+    checked = arena("check", crasher.name, "--trusted", "--records", "faults")
+    assert checked.code == ExitCode.NOT_GOOD
+    commands = re.findall(r"^play it again: arena (debug faults/.*)$", checked.out, re.MULTILINE)
+    assert len(commands) == 3  # after so many faults a check ends
+    for command in commands:
+        answer = arena(*shlex.split(command), "--no-pdb")
+        assert answer.code == ExitCode.NOT_GOOD
+        assert re.search(r"ValueError: drawn \d+ with ", answer.err)
+        assert "earlier answers are not those" not in answer.err
+
+
+def test_command_is_told_without_a_folder_too_and_in_json(arena, crasher):
+    assert (
+        "play it again: arena debug RECORD ./crasher-1.0"
+        in arena("check", crasher.name, "--trusted").out
+    )
+    answer = arena("check", crasher.name, "--trusted", "--json", "--records", "r").json
+    assert all(command.startswith("arena debug r/check-") for command in answer["debug"])
+    assert len(answer["debug"]) == 3
