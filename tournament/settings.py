@@ -309,8 +309,10 @@ CELERY_TASK_ROUTES = {
 }
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
-# Far above what a block takes, and above a match of long games by bots that use all their time.
-CELERY_TASK_TIME_LIMIT = 7200
+# Above what a match can last at most: no tournament is planned whose bots could take longer (services/planning.py),
+# and a task begins no further match after ARENA_BLOCK_SECONDS.
+CELERY_TASK_TIME_LIMIT = 86_400
+ARENA_BLOCK_SECONDS = 600
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 10.0
 CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = False

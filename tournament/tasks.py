@@ -7,10 +7,12 @@ only "look at this row".
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from celery import Task, shared_task
+from django.conf import settings
 from kombu.exceptions import OperationalError
 
 from tournament.celery import stop_seconds
@@ -55,8 +57,9 @@ def try_entry(trial_id: int) -> None:
 def play_matches(match_ids: Sequence[int]) -> None:
     """Play a block of matches one after the other; each is claimed and recorded by itself."""
     recorded = []
+    began = time.monotonic()
     for match_id in match_ids:
-        if stop_seconds():
+        if stop_seconds() or time.monotonic() > began + settings.ARENA_BLOCK_SECONDS:
             break  # the rest stays queued, and dispatch queues it again
         if competitions.play_match(match_id=match_id, stop_seconds=stop_seconds) is Play.RECORDED:
             recorded.append(match_id)

@@ -118,6 +118,10 @@ class Game(ABC):
     options: ClassVar[tuple[Option, ...]]
     stops_when_decided: ClassVar[bool] = False
     """Whether a match of N games stops when one entrant has won more than N/2, or plays them all."""
+    most_questions: ClassVar[int]
+    """How often a seat can have a choice in one deal at most, whatever the ruleset; rather too many."""
+    most_deals: ClassVar[int] = 1
+    """How many deals a game has at most."""
     ruleset_type: ClassVar[type[Ruleset]]
     observation_type: ClassVar[type[Observation]]
     action_type: ClassVar[Any]

@@ -582,6 +582,8 @@ class Eighty(base.Game):
     title: ClassVar[str] = "Eighty"
     entrant_counts: ClassVar[tuple[int, ...]] = (2,)
     stops_when_decided: ClassVar[bool] = True
+    most_questions: ClassVar[int] = 2 + HAND_SIZE  # a call, the trump, the tiles
+    most_deals: ClassVar[int] = MAX_DEALS
     ruleset_type: ClassVar[type[base.Ruleset]] = Ruleset
     observation_type: ClassVar[type[base.Observation]] = Observation
     action_type: ClassVar[Any] = Action

@@ -448,6 +448,9 @@ class Podkidnoe(base.Game):
     ruleset_type: ClassVar[type[base.Ruleset]] = Ruleset
     observation_type: ClassVar[type[base.Observation]] = Observation
     action_type: ClassVar[Any] = Action
+    # Each tile is drawn or laid by a seat once; and a circuit, in which each seat ends its turn once, is
+    # quiet or takes one of all draws and lays.
+    most_questions: ClassVar[int] = 4 * len(_KINDS) + 1
     options: ClassVar[tuple[base.Option, ...]] = (
         base.Option(
             name="voluntary_pass",

@@ -11,7 +11,7 @@ from functools import cache
 REFERENCE_US = 1_000
 """CPU microseconds that the work takes on a machine where budgets are what the time control says."""
 _REPEATS = 70
-_SMALLEST, _LARGEST = 25, 400
+SMALLEST_PERCENT, LARGEST_PERCENT = 25, 400
 """What lies beyond is no speed, but a machine that cannot be measured."""
 
 
@@ -23,7 +23,7 @@ def budget_percent() -> int:
     slower, and less so where some piece meets none.
     """
     best_us = min(_measure_us() for _ in range(_REPEATS))
-    return min(max(round(100 * best_us / REFERENCE_US), _SMALLEST), _LARGEST)
+    return min(max(round(100 * best_us / REFERENCE_US), SMALLEST_PERCENT), LARGEST_PERCENT)
 
 
 def _measure_us() -> float:

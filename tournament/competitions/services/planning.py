@@ -8,9 +8,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
+from django.conf import settings
 from django.db import transaction
 from django.utils.text import slugify
 
+from engine.durations import longest_seconds, spell_seconds
 from engine.errors import ContestError, FormatError, RulesetError, UsageError
 from engine.formats import FORMATS, Format, get_format
 from engine.formats.stages import MAX_STAGES, StagePlan, check_stages
@@ -24,6 +26,7 @@ from engine.record import (
     EntrantRef,
     make_spec,
 )
+from engine.sandbox.speed import LARGEST_PERCENT
 from engine.sdk.timecontrol import TimeControl, time_control
 from tournament.competitions.errors import InvalidTournamentError
 from tournament.competitions.models import (
@@ -322,6 +325,7 @@ def _check_stage(
     if errors or contest is None or control is None:
         return None
     _checked(errors, "contest", lambda: _try_spec(rules, game, sizes, contest, control))
+    _checked(errors, "contest", lambda: _check_duration(game, sizes, contest, control))
     return Stage(
         index=index,
         format=fmt.name,
@@ -396,6 +400,24 @@ def _try_spec(
             time_control=control,
             deals=DealSource(prk=bytes(32), tournament_id="local", reveal=False),
             options=rules,
+        )
+
+
+def _check_duration(
+    game: Game, sizes: Sequence[int], contest: Contest, control: TimeControl
+) -> None:
+    """Raise ContestError for a match that a worker would have to give up."""
+    most = settings.CELERY_TASK_TIME_LIMIT - settings.ARENA_BLOCK_SECONDS
+    worst = max(
+        longest_seconds(game, contest, control, size, budget_percent=LARGEST_PERCENT)
+        for size in sizes
+    )
+    if worst > most:
+        usual = max(longest_seconds(game, contest, control, size) for size in sizes)
+        raise ContestError(
+            f"with bots that use all their time a match could last {spell_seconds(usual)}, and on the slowest machine "
+            f"that may be a worker {spell_seconds(worst)}; no worker plays one for longer than {spell_seconds(most)}: "
+            "choose fewer boards or games, or a shorter time control"
         )
 
 
