@@ -41,6 +41,7 @@ from tournament.competitions.models import (
     TournamentState,
 )
 from tournament.competitions.selectors.engine_values import (
+    PARTS,
     engine_pairing,
     engine_pairing_result,
     pairing_view,
@@ -199,7 +200,7 @@ def _open_case(pairing: Pairing, reason: str, by: Player | None) -> _Case:
         )
     fresh = (
         Pairing.objects.select_related("round__stage__tournament", "tournament")
-        .prefetch_related("entrants__entrant")
+        .prefetch_related(PARTS)
         .filter(pk=pairing.pk)
         .first()
     )
@@ -344,7 +345,7 @@ def _dependents(case: _Case) -> list[Pairing]:
     later = (
         Pairing.objects.filter(round__stage=case.stage, round__index__gt=case.pairing.round.index)
         .select_related("round", "tournament")
-        .prefetch_related("entrants__entrant")
+        .prefetch_related(PARTS)
         .order_by("round__index", "slot")
     )
     found = []
@@ -383,7 +384,7 @@ def _supersede(ruling: Ruling, ids: Sequence[int]) -> None:
     rows = (
         Pairing.objects.filter(pk__in=ids)
         .select_related("round", "match")
-        .prefetch_related("entrants__entrant")
+        .prefetch_related(PARTS)
         .order_by("round__index", "slot")
     )
     SupersededMatch.objects.bulk_create(_superseded(ruling, pairing) for pairing in rows)
