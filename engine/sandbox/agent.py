@@ -119,6 +119,7 @@ class SandboxAgent:
         self._packet = bytearray()
         self._turn = 0
         self._broken: Failure | None = None
+        self._has_crashed = False
         self._log = AgentLog()
 
     def start(self) -> None:
@@ -199,7 +200,7 @@ class SandboxAgent:
         if launched is not None:
             try:
                 launched.process.end()
-                self._log = _read_log(launched)
+                self._log = _read_log(launched, has_crashed=self._has_crashed)
             finally:
                 if self._bot is not None:
                     self._bot.close()
@@ -306,6 +307,7 @@ class SandboxAgent:
 
     def _judge_other(self, reply: wire.Reply, cpu_us: int, doing: str) -> Failure:
         """What a reply that is no answer means. Its texts go into records, so only harmless ones pass."""
+        self._has_crashed = isinstance(reply, wire.Crashed)
         match reply:
             case wire.Crashed(out_of_memory=True):
                 return Failure(Termination.MEMORY, f"ran out of memory while {doing}", cpu_us)
@@ -328,6 +330,7 @@ class SandboxAgent:
         status = self._launched.process.wait_status(_DEATH_SECONDS)
         if status is None:
             return Failure(Termination.PROTOCOL, "closed its channel", cpu_us)
+        self._has_crashed = True
         return Failure(Termination.CRASH, f"its process ended ({_explain(status)})", cpu_us)
 
 
@@ -473,10 +476,15 @@ def _explain(status: int) -> str:
         return f"status {status}"
 
 
-def _read_log(launched: Launched) -> AgentLog:
-    """What is left of a process; its folder has the same name wherever it lay."""
+def _read_log(launched: Launched, *, has_crashed: bool) -> AgentLog:
+    """What is left of a process; its folder has the same name wherever it lay.
+
+    A bot can write where its traceback would stand, so there is none where it did not crash.
+    """
     text, truncated = _read_part(launched.log_fd, policy.LOG_BYTES, launched.folder)
-    last_words, _ = _read_part(launched.traceback_fd, TRACEBACK_BYTES, launched.folder)
+    last_words = ""
+    if has_crashed:
+        last_words, _ = _read_part(launched.traceback_fd, TRACEBACK_BYTES, launched.folder)
     return AgentLog(text=text, truncated=truncated, traceback=_hide_places(last_words))
 
 

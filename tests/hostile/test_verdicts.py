@@ -8,6 +8,7 @@ from engine.agents import BotSource, Failure, Reply
 from engine.outcome import Termination
 from tests.hostile.stage import (
     GENEROUS,
+    HERE,
     IMPATIENT,
     LAUNCHERS,
     TIGHT,
@@ -169,3 +170,13 @@ def test_spelled_out_log_stays_within_its_bound(tmp_path):
     log = perform(make_agent(source)).log
     assert log.truncated
     assert len(log.text) == 64 * 1024
+
+
+def test_traceback_that_a_bot_invents_is_not_shown(tmp_path):
+    bot = (HERE / "well_behaved.py").read_text()
+    code = "import os\nos.write(4, b'Traceback (most recent call last): of somebody else')\n"
+    source = source_in(tmp_path, "well_behaved")
+    (tmp_path / "well_behaved.py").write_text(f"{code}{bot}")
+    show = perform(make_agent(source))
+    assert show.fault is None
+    assert show.log.traceback == ""
