@@ -22,14 +22,20 @@ TABLES = {
     competitions.MatchState: competitions.MATCH_TRANSITIONS,
     competitions.RoundState: competitions.ROUND_TRANSITIONS,
     competitions.EntrantState: competitions.ENTRANT_TRANSITIONS,
+    competitions.StageState: competitions.STAGE_TRANSITIONS,
+    competitions.TrialState: competitions.TRIAL_TRANSITIONS,
+    competitions.InvitationState: competitions.INVITATION_TRANSITIONS,
     scrimmages.ScrimmageState: scrimmages.SCRIMMAGE_TRANSITIONS,
 }
 ENDS = {
     players.VersionState: {"withdrawn"},
     competitions.TournamentState: {"finished", "cancelled"},
-    competitions.MatchState: {"finished", "cancelled"},
-    competitions.RoundState: {"complete"},
+    competitions.MatchState: {"cancelled"},  # a ruling has a finished one played again
+    competitions.RoundState: set(),  # and a complete round open again
     competitions.EntrantState: set(),
+    competitions.StageState: set(),
+    competitions.TrialState: {"passed"},
+    competitions.InvitationState: {"accepted", "declined", "withdrawn", "expired"},
     scrimmages.ScrimmageState: {"finished", "cancelled"},
 }
 
@@ -108,6 +114,7 @@ def test_nothing_but_the_tables_writes_a_state():
         str(path.relative_to(ROOT)): lines
         for path in ROOT.rglob("*.py")
         if path.name != "states.py"
+        and path.parent.name != "migrations"  # which fill in what no table knew yet
         and (lines := _writes_of_state(ast.parse(path.read_text(encoding="utf-8"))))
     }
     assert found == {}
