@@ -233,6 +233,8 @@ class _Judge:
             basis = past.as_it_was(r, part.awaited, here)
             planned = _planned(fmt, msgspec.structs.replace(view, rounds=basis), here)
             self._judge_round(number, part, planned, here)
+            for p, pairing in enumerate(part.pairings):
+                _check_sizes(pairing, f"{here}.pairings[{p}]")
             past.add(part)
             view = msgspec.structs.replace(view, rounds=past.rounds)
             for p, pairing in enumerate(part.pairings):
@@ -255,6 +257,11 @@ class _Judge:
             is_late = number == 0 and bool(self.bundle.entrants[each.entrant].addendum)
             if not is_late:
                 compare(each.first_round, 1, f"{place}.entrants[{i}].first_round")
+            if (each.mu is None) != (each.sigma is None) or (
+                each.sigma is not None and each.sigma <= 0
+            ):
+                where = f"{place}.entrants[{i}].sigma"
+                raise BundleError(where, "a rating has a mu, and a sigma above 0")
 
     def _judge_round(self, number: int, part: RoundPart, planned: Round, place: str) -> None:
         if part.index != planned.index:
@@ -276,7 +283,6 @@ class _Judge:
         self, number: int, fmt: Format, view: StageView, pairing: PairingPart, place: str
     ) -> None:
         """The result follows from the match, from an absence, or from a ruling."""
-        _check_sizes(pairing, place)
         record = self._record_of(number, pairing)
         is_changed = pairing.is_ruled or bool(pairing.earlier)
         self.rulings += is_changed
@@ -513,9 +519,14 @@ def _read_result(part: ResultPart, pairing: PairingPart) -> PairingResult:
 
 
 def _check_sizes(pairing: PairingPart, place: str) -> None:
-    for field in ("places", "points", "scores", "advances"):
-        if len(getattr(pairing.result, field)) != len(pairing.entrants):
-            raise BundleError(f"{place}.result.{field}", "it must have one value for each entrant")
+    results = [(f"{place}.result", pairing.result)]
+    results += [
+        (f"{place}.earlier[{e}].result", each.result) for e, each in enumerate(pairing.earlier)
+    ]
+    for where, result in results:
+        for field in ("places", "points", "scores", "advances"):
+            if len(getattr(result, field)) != len(pairing.entrants):
+                raise BundleError(f"{where}.{field}", "it must have one value for each entrant")
 
 
 def _planned(fmt: Format, view: StageView, place: str) -> Round:

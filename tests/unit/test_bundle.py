@@ -318,6 +318,26 @@ def test_a_ruling_that_takes_a_result_back_is_taken_as_given_and_counted():
         verify_bundle(forged("everyone against everyone", stages=stages))
 
 
+def test_a_replaced_result_has_a_value_for_each_entrant():
+    bundle = bundle_of("everyone against everyone")
+    pairing = next(p for p in bundle.stages[0].rounds[0].pairings if not p.is_bye)
+    short = msgspec.structs.replace(pairing.result, points=(0,))
+    earlier = (EarlierResult(until_round=9, result=short, is_ruled=True),)
+    p = bundle.stages[0].rounds[0].pairings.index(pairing)
+    stages = with_pairing(bundle, 0, p, earlier=earlier)
+    with pytest.raises(BundleError, match=r"earlier\[0\].result.points: it must have one value"):
+        verify_bundle(forged("everyone against everyone", stages=stages))
+
+
+@pytest.mark.parametrize("rating", [{"mu": 25.0}, {"sigma": 8.0}, {"mu": 25.0, "sigma": 0.0}])
+def test_a_rating_that_was_brought_along_is_whole(rating):
+    stage = bundle_of("ladder").stages[0]
+    first, *rest = stage.entrants
+    entrants = (msgspec.structs.replace(first, **rating), *rest)
+    with pytest.raises(BundleError, match=r"stages\[0\].entrants\[0\].sigma"):
+        verify_bundle(forged("ladder", stages=(msgspec.structs.replace(stage, entrants=entrants),)))
+
+
 def test_records_are_read_when_they_are_asked_for():
     bundle = decode_bundle(encode_bundle(bundle_of("gauntlet")))
     key = next(iter(bundle.records))
