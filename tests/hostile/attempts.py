@@ -151,7 +151,6 @@ PROCESSES = [
     Attempt("processes", "its parent's CPU time", "time.clock_gettime((~PARENT << 3) | 2)"),
     Attempt("processes", "its parent's CPU clock's grain", "time.clock_getres((~PARENT << 3) | 2)"),
     Attempt("processes", "sleep by its parent's CPU time", 'call("clock_nanosleep", (~PARENT << 3) | 2, 0, struct.pack("QQ", 0, 1), 0)'),
-    Attempt("processes", "a neighbour's CPU time", "for pid in range(1, 200): time.clock_gettime((~pid << 3) | 2)"),
     Attempt("processes", "its parent's session", "os.getsid(PARENT)"),
     Attempt("processes", "its parent's group", "os.getpgid(PARENT)"),
     Attempt("processes", "its parent's cores", "os.sched_getaffinity(PARENT)"),
