@@ -135,6 +135,9 @@ class Agent(Protocol):
         the seat's own actions in its game from 1.
         """
 
+    def idle_seconds(self) -> float:
+        """Real seconds so far in which it was asked and neither computed nor waited for the machine."""
+
     def close(self) -> AgentLog:
         """End the bot and everything it started; idempotent."""
 
@@ -297,6 +300,10 @@ class InProcessAgent:
         if isinstance(answer, IllegalChoice | NoAction):
             return answer_failure(answer, cpu_us)
         return Reply(answer, cpu_us)
+
+    def idle_seconds(self) -> float:
+        """As `Agent.idle_seconds`, without the question that is open."""
+        return self._idleness.seconds(self._cpu_us / 1e6, 0)
 
     def close(self) -> AgentLog:
         """Forget the bot."""

@@ -350,6 +350,8 @@ class _Check:
         self._began = time.monotonic()
         self._deadline = self._began + seconds
         self._pace = OwnPace()
+        self._slept = 0.0
+        self._seated: list[Agent] = []
         self._done = 0
         self._planned = 0
         self._reasons: list[str] = []
@@ -487,7 +489,12 @@ class _Check:
     def _look_at_the_time(self) -> None:
         """Raises _OutOfTimeError when the bot has had its time, or what `_end_if_endless` does."""
         late = time.monotonic() - self._deadline
-        if late > 0 and late > self._seconds * (min(self._pace.slowdown(), MOST_TIMES) - 1):
+        if late <= 0:
+            self._end_if_endless()
+            return
+        slept = self._slept + sum(agent.idle_seconds() for agent in self._seated)
+        not_slept = max(self._seconds - slept, 0)  # to sleep takes no longer on a busy machine
+        if late > not_slept * (min(self._pace.slowdown(), MOST_TIMES) - 1):
             raise _OutOfTimeError
         self._end_if_endless()
 
@@ -504,7 +511,14 @@ class _Check:
     def _make_agent(self, source: BotSource, **table: Any) -> Agent:
         if source is _OPPONENT:
             return _RandomAgent()
-        return _Watched(self._factory(source, **table), self._starts.append)
+        agent = self._factory(source, **table)
+        self._seated.append(agent)
+        return _Watched(agent, self._starts.append, self._note_end)
+
+    def _note_end(self, agent: Agent) -> None:
+        if agent in self._seated:  # it may be closed again
+            self._seated.remove(agent)
+            self._slept += agent.idle_seconds()
 
     def _explain(self, trial: _Trial, fault: Fault) -> str:
         seat = "" if fault.seat is None else f", seat {fault.seat}"
@@ -531,20 +545,30 @@ class _Check:
 
 
 class _Watched:
-    """The bot's agent, with an ear for how it starts."""
+    """The bot's agent, with an ear for how it starts and when it ends."""
 
-    def __init__(self, agent: Agent, on_start: Callable[[int | Declined | Failure], None]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        on_start: Callable[[int | Declined | Failure], None],
+        on_end: Callable[[Agent], None],
+    ) -> None:
         self._agent = agent
         self._on_start = on_start
+        self._on_end = on_end
         self.start = agent.start
         self.begin_game = agent.begin_game
         self.ask = agent.ask
-        self.close = agent.close
+        self.idle_seconds = agent.idle_seconds
 
     def wait_ready(self, limits: Limits) -> int | Declined | Failure:
         ready = self._agent.wait_ready(limits)
         self._on_start(ready)
         return ready
+
+    def close(self) -> AgentLog:
+        self._on_end(self._agent)
+        return self._agent.close()
 
 
 class _RandomAgent:
@@ -573,6 +597,9 @@ class _RandomAgent:
         move: int,  # noqa: ARG002 - the port's
     ) -> Reply | Failure:
         return Reply(self._random.randrange(len(legal)), 0)
+
+    def idle_seconds(self) -> float:
+        return 0.0
 
     def close(self) -> AgentLog:
         return AgentLog()

@@ -194,6 +194,10 @@ class SandboxAgent:
             return Reply(reply.index, cpu_us)
         return self._judge_other(reply, cpu_us, CHOOSING)
 
+    def idle_seconds(self) -> float:
+        """As `Agent.idle_seconds`."""
+        return 0.0 if self._bot is None else self._bot.idle_seconds(0)
+
     def close(self) -> AgentLog:
         """As `Agent.close`: when it returns, nothing of the bot is left."""
         launched, self._launched = self._launched, None

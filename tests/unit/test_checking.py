@@ -321,7 +321,35 @@ def test_check_on_a_busy_machine_may_take_longer(tmp_path, monkeypatch, slowdown
     assert report.verdict == verdict
 
 
-VERBS = "raised|ran|used|gave|chose|sent|answered|does|closed|wrote"
+@pytest.mark.parametrize(
+    ("slept", "verdict"),
+    [
+        (0.0, "accepted"),  # three minutes for what could have taken one
+        (10.0, "accepted"),  # 160 seconds: ten, and three times fifty
+        (20.0, "rejected"),  # 140
+        (90.0, "rejected"),  # it slept for more than it had
+    ],
+)
+def test_sleep_takes_no_longer_on_a_busy_machine(tmp_path, monkeypatch, slept, verdict):
+    clock = [0.0]
+    monkeypatch.setattr(checking.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(checking.OwnPace, "slowdown", lambda _: 3.0)
+    sleepers = []
+
+    def idle_seconds(agent):
+        sleepers.append(agent)
+        return slept if agent is sleepers[0] else 0.0
+
+    monkeypatch.setattr(InProcessAgent, "idle_seconds", idle_seconds)
+
+    def let_time_pass():
+        clock[0] = min(clock[0] + 60, 150)
+
+    report = check(bot_in(tmp_path), keep_alive=let_time_pass, seconds=60)
+    assert report.verdict == verdict
+
+
+VERBS = "was|raised|ran|used|gave|chose|sent|answered|does|closed|wrote"
 
 
 def test_every_detail_of_a_fault_makes_a_sentence():
