@@ -77,10 +77,17 @@ def test_memory_and_open_files_of_the_worker_do_not_grow_with_the_matches(tmp_pa
                 play_against(source, launcher, tmp_path)
         return load_of(launcher)
 
-    first, last = play(3), play(5)
-    assert last.open_files == first.open_files
-    for before, after in zip(first.resident_bytes, last.resident_bytes, strict=True):
-        assert after - before < 2 * 1024 * 1024
+    def grows(before, after):
+        return after.open_files != before.open_files or any(
+            now - then >= 2 * 1024 * 1024
+            for then, now in zip(before.resident_bytes, after.resident_bytes, strict=True)
+        )
+
+    # What leaks grows with every five rounds; what a busy machine makes an allocator keep, once.
+    loads = [play(3), play(5)]
+    while grows(*loads[-2:]) and len(loads) < 5:
+        loads.append(play(5))
+    assert not grows(*loads[-2:]), loads
 
 
 def test_trace_that_is_left_is_seen(tmp_path):
