@@ -66,7 +66,7 @@ def rejection(done: subprocess.CompletedProcess[str]) -> list[str]:
     """The reasons of a rejection that is told just as is promised."""
     assert done.returncode == 1, done.stderr
     answer = json.loads(done.stdout)
-    assert list(answer) == ["verdict", "reasons", "games"]
+    assert list(answer) == ["verdict", "reasons", "games", "debug"]
     assert (answer["verdict"], answer["games"]) == ("rejected", [])
     assert answer["reasons"]
     return answer["reasons"]
