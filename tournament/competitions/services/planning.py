@@ -325,7 +325,8 @@ def _check_stage(
     if errors or contest is None or control is None:
         return None
     _checked(errors, "contest", lambda: _try_spec(rules, game, sizes, contest, control))
-    _checked(errors, "contest", lambda: _check_duration(game, sizes, contest, control))
+    if not errors:
+        _checked(errors, "contest", lambda: _check_duration(game, sizes, contest, control))
     return Stage(
         index=index,
         format=fmt.name,

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import get_resolver
 
-from tests.unit.tournament.web.test_permissions import PAGES, own_addresses
+from tests.unit.tournament.web.test_permissions import PAGES, failed_trial, own_addresses
 from tournament.competitions.models import Match
 
 NONSENSE = {
@@ -35,6 +35,7 @@ def places(site) -> dict[str, object]:
         "cup": site.cup.pk,
         "table": site.table.pk,
         "scrimmage": site.scrimmage.pk,
+        "trial": failed_trial(site).pk,
     }
 
 
