@@ -89,8 +89,8 @@ def run_tests(arguments: list[str]) -> None:
     command = [sys.executable, "-m", "pytest", "--ds=tests.settings"]
     if all(argument.startswith("-") for argument in arguments) and not steers_workers(arguments):
         command += ["-n", str(min(os.cpu_count() or 1, 4)), "--dist", "loadgroup"]
-        if os.environ.get("ARENA_REQUIRE_ALL") != "1" and "-m" not in arguments:
-            say("the exhaustive tests are left out; ARENA_REQUIRE_ALL=1 runs them too, as CI does")
+        if os.environ.get("ARENA_EXHAUSTIVE") != "1" and "-m" not in arguments:
+            say("the exhaustive tests are left out; ARENA_EXHAUSTIVE=1 runs them too")
             command += ["-m", "not exhaustive"]
     os.execv(sys.executable, [*command, *arguments])
 
