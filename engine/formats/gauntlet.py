@@ -22,7 +22,7 @@ from engine.formats.base import (
     SeededEntrant,
     StageView,
 )
-from engine.formats.options import FormatOption
+from engine.formats.options import FormatOption, tie_breaks_option
 from engine.formats.results import (
     absent_result,
     check_entrants,
@@ -75,13 +75,7 @@ class Gauntlet(Format):
             choices=(1, 2),
             doc="How often a challenger meets each of the field; in the second cycle they swap sides.",
         ),
-        FormatOption(
-            name="tie_breaks",
-            default=DEFAULT_ORDER,
-            choices=tuple(TieBreak),
-            is_list=True,
-            doc="What the challengers, and the field, are ordered by; the score comes first.",
-        ),
+        tie_breaks_option("each of the two tables"),
     )
     pairing_sizes: ClassVar[tuple[int, ...]] = (2,)
     knocks_out: ClassVar[bool] = False

@@ -29,7 +29,7 @@ from engine.formats.base import (
     check_qualifiers,
 )
 from engine.formats.berger import cycle_rounds, plan_line, read_numbers
-from engine.formats.options import FormatOption
+from engine.formats.options import FormatOption, tie_breaks_option
 from engine.formats.results import (
     absent_result,
     check_entrants,
@@ -77,13 +77,7 @@ class Groups(Format):
             choices=(1, 2),
             doc="How often each two of a group meet; in the second cycle they swap sides.",
         ),
-        FormatOption(
-            name="tie_breaks",
-            default=DEFAULT_ORDER,
-            choices=tuple(TieBreak),
-            is_list=True,
-            doc="What the table of a group is ordered by; the score comes first.",
-        ),
+        tie_breaks_option("the table of a group"),
     )
     pairing_sizes: ClassVar[tuple[int, ...]] = (2,)
     knocks_out: ClassVar[bool] = False

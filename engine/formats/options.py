@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from engine.errors import FormatError
+from engine.standings import DEFAULT_ORDER, TieBreak
 
 
 class FormatOption(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +22,17 @@ class FormatOption(msgspec.Struct, frozen=True, kw_only=True):
     minimum: int | None = None
     maximum: int | None = None
     doc: str = ""
+
+
+def tie_breaks_option(table: str = "the table") -> FormatOption:
+    """The option `tie_breaks`; `table` says in a sentence what it orders."""
+    return FormatOption(
+        name="tie_breaks",
+        default=DEFAULT_ORDER,
+        choices=tuple(TieBreak),
+        is_list=True,
+        doc=f"What {table} is ordered by; the score comes first.",
+    )
 
 
 def check_options(

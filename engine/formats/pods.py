@@ -25,7 +25,7 @@ from engine.formats.base import (
     SeededEntrant,
     StageView,
 )
-from engine.formats.options import FormatOption
+from engine.formats.options import FormatOption, tie_breaks_option
 from engine.formats.results import (
     absent_result,
     check_entrants,
@@ -73,13 +73,7 @@ class Pods(Format):
             maximum=MAX_ROUNDS,
             doc="How many rounds; if not given, ⌈log2 n⌉ + 1 for n entrants.",
         ),
-        FormatOption(
-            name="tie_breaks",
-            default=DEFAULT_ORDER,
-            choices=tuple(TieBreak),
-            is_list=True,
-            doc="What the table is ordered by; the score comes first.",
-        ),
+        tie_breaks_option(),
     )
     pairing_sizes: ClassVar[tuple[int, ...]] = (2, 3, 4)
     knocks_out: ClassVar[bool] = False

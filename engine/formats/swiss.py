@@ -35,7 +35,7 @@ from engine.formats.base import (
     StageView,
 )
 from engine.formats.matching import match_all
-from engine.formats.options import FormatOption
+from engine.formats.options import FormatOption, tie_breaks_option
 from engine.formats.results import (
     absent_result,
     bye_result,
@@ -88,13 +88,7 @@ class Swiss(Format):
             maximum=MAX_ROUNDS,
             doc="How many rounds; ⌈log2 n⌉ + 1 of n entrants if none are given.",
         ),
-        FormatOption(
-            name="tie_breaks",
-            default=DEFAULT_ORDER,
-            choices=tuple(TieBreak),
-            is_list=True,
-            doc="What the table is ordered by; the score comes first.",
-        ),
+        tie_breaks_option(),
     )
     pairing_sizes: ClassVar[tuple[int, ...]] = (2,)
     knocks_out: ClassVar[bool] = False
