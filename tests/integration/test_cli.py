@@ -101,8 +101,8 @@ def test_new_project_passes_its_own_tests_and_the_check(tmp_path):
     checked = arena("check", ".", "--json", cwd=project)
     assert checked.returncode == 0, checked.stdout
     report = json.loads(checked.stdout)
-    assert list(report) == ["verdict", "reasons", "games"]
-    assert (report["verdict"], report["reasons"]) == ("accepted", [])
+    assert list(report) == ["verdict", "reasons", "games", "debug"]
+    assert (report["verdict"], report["reasons"], report["debug"]) == ("accepted", [], [])
     assert [game["game"] for game in report["games"]] == ["eighty", "podkidnoe"]
 
 

@@ -40,6 +40,7 @@ LONGEST_WAIT_SECONDS = 240.0
 REPEATED_FROM = datetime(2100, 1, 1, tzinfo=UTC)
 """The close of tournaments made from a seed lies after this: deals depend on it, so it follows from the
 seed alone, and it has to come after the wheels were uploaded, whenever the demo is run."""
+BEFORE_START = (TournamentState.OPEN, TournamentState.CLOSED)
 BAD_ENDS = (VersionState.REJECTED, VersionState.STUCK)
 
 
@@ -133,13 +134,20 @@ class Demonstration:
         told: dict[str, str] = {}
         if self.seed is not None:
             self.wait(self.all_are_checked, "checking the bots")
-            move_due_tournaments(now=repeated_schedule(self.seed).starts_at)
 
         def are_finished() -> bool:
             self.tell_progress(tournaments, told)
+            self.set_going(tournaments)
             return all(self.state(t) == TournamentState.FINISHED for t in tournaments)
 
         self.wait(are_finished, "playing the tournaments")
+
+    def set_going(self, tournaments: Sequence[Tournament]) -> None:
+        """Close and start what a seed's times would, as soon as nothing (a trial at entry, say) holds it up."""
+        if self.seed is None:
+            return
+        if any(t.state in BEFORE_START for t in tournaments):
+            move_due_tournaments(now=repeated_schedule(self.seed).starts_at)
 
     def tell_progress(self, tournaments: Sequence[Tournament], told: dict[str, str]) -> None:
         """Say what changed since it was last told, and show the bars on a terminal."""
