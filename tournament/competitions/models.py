@@ -829,6 +829,40 @@ class Attempt(models.Model):
         return f"{self.match_id}, attempt {self.fence}"
 
 
+class QueueClock(models.Model):
+    """Whose turn it is: start-time fair queueing over the tournaments that have matches waiting.
+
+    One row. Its time runs in seconds of work by weight: each block that a tournament gets moves its turn on by the
+    block's seconds over the tournament's weight, and the earliest turn is served next. Whoever had nothing
+    waiting begins at `now`, so that idleness earns no credit (Goyal, Vin & Cheng 1996, "Start-time Fair
+    Queueing", eqs. 4 and 5).
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    now = models.FloatField(default=0.0, editable=False)
+    """The turn that was served last."""
+    ahead = models.JSONField(default=dict, editable=False)
+    """Tournament id → its next turn, of those whose next turn is later than `now`."""
+
+    def __str__(self) -> str:
+        return f"the queue's clock at {self.now:.3f}"
+
+    def turn_of(self, tournament_id: int) -> float:
+        """When it is this tournament's turn."""
+        turn: float = self.ahead.get(str(tournament_id), self.now)
+        return turn
+
+    def serve(self, tournament_id: int, cost: float) -> None:
+        """Give it its turn, with a block of so many seconds by its weight; to be saved by the caller."""
+        turn = self.turn_of(tournament_id)
+        self.now = max(self.now, turn)
+        self.ahead = {
+            other: later
+            for other, later in {**self.ahead, str(tournament_id): turn + cost}.items()
+            if later > self.now
+        }
+
+
 class RulingKind(models.TextChoices):
     """What an organiser decided about results."""
 

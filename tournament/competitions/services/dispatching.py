@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import heapq
+import itertools
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
+from operator import itemgetter
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
@@ -31,6 +34,7 @@ from tournament.competitions.models import (
     MatchState,
     Pairing,
     PauseCause,
+    QueueClock,
     Round,
     RoundState,
     Stage,
@@ -72,6 +76,8 @@ BLOCKS_PER_SLOT = 4
 STALE_SECONDS = 15.0
 """A match queued for longer (or for three times the expected wait) is queued again."""
 MEASURED_MATCHES = 20
+MOST_STALE = 1000
+"""So many are queued again at a time; the others at the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +92,31 @@ class Due:
     """Match ids to play, one message a block; each block is of one tournament."""
 
 
-@dataclass(slots=True)
+@dataclass
 class _Load:
     """A running tournament as the sharing out sees it."""
 
     tournament: Tournament
     in_flight: int
-    match_seconds: float
+
+    @cached_property
+    def match_seconds(self) -> float:
+        """How long a match of it lasts, by the last ones finished; asked only of who is served or in flight."""
+        return _match_seconds(self.tournament)
 
     @property
     def block_size(self) -> int:
+        """How many matches make a message."""
         return max(1, min(MAX_BLOCK, int(BLOCK_SECONDS / self.match_seconds)))
 
     @property
-    def share(self) -> float:
-        """The work in flight by weight: who has the least comes first."""
-        return self.in_flight * self.match_seconds / self.tournament.weight
+    def blocks_in_flight(self) -> int:
+        """How many messages what is in flight comes to."""
+        return math.ceil(self.in_flight / self.block_size) if self.in_flight else 0
+
+    def cost_of(self, block: Sequence[int]) -> float:
+        """The seconds of work in a block, by the tournament's weight."""
+        return len(block) * self.match_seconds / self.tournament.weight
 
 
 def dispatch(*, rung: bool = False) -> Due:
@@ -228,27 +243,45 @@ def advance_decided_rounds() -> int:
 def queue_matches() -> tuple[tuple[int, ...], ...]:
     """Choose the blocks to publish now and mark their matches queued.
 
-    Tournaments with the least work in flight by weight come first; no more is in flight than a small
-    multiple of the worker slots. Matches queued so long ago that their message may be lost are chosen
+    The next block is always that of the tournament whose turn it is (`QueueClock`), so that those with
+    matches waiting share the workers by their weights, however many they are. No more is in flight than a
+    small multiple of the worker slots. Matches queued so long ago that their message may be lost are chosen
     first.
     """
+    clock = _lock_clock()
     loads = _loads()
     blocks = _stale_blocks(loads)
     room = settings.ARENA_WORKER_SLOTS * BLOCKS_PER_SLOT - sum(
-        math.ceil(load.in_flight / load.block_size) for load in loads.values()
+        load.blocks_in_flight for load in loads.values()
     )
-    queue = [(load.share, pk) for pk, load in loads.items()]
-    heapq.heapify(queue)
-    while queue and room > 0:
-        _, pk = heapq.heappop(queue)
+    if room > 0:
+        blocks += _take_turns(clock, loads, room)
+    return tuple(blocks)
+
+
+def _lock_clock() -> QueueClock:
+    """The clock of whose turn it is; whoever else shares out waits for it, so that no two fill the same room."""
+    QueueClock.objects.get_or_create(pk=1)
+    return QueueClock.objects.select_for_update().get(pk=1)
+
+
+def _take_turns(clock: QueueClock, loads: Mapping[int, _Load], room: int) -> list[tuple[int, ...]]:
+    """Up to `room` blocks, each of the tournament whose turn comes first."""
+    turns = [(clock.turn_of(pk), pk) for pk in loads]
+    heapq.heapify(turns)
+    blocks: list[tuple[int, ...]] = []
+    while turns and len(blocks) < room:
+        _, pk = heapq.heappop(turns)
         load = loads[pk]
         block = _take_block(load)
         if block:
             blocks.append(block)
             load.in_flight += len(block)
-            room -= 1
-            heapq.heappush(queue, (load.share, pk))
-    return tuple(blocks)
+            clock.serve(pk, load.cost_of(block))
+            heapq.heappush(turns, (clock.turn_of(pk), pk))
+    if blocks:
+        clock.save(update_fields=["now", "ahead"])
+    return blocks
 
 
 def _loads() -> dict[int, _Load]:
@@ -265,10 +298,7 @@ def _loads() -> dict[int, _Load]:
         tournament=OuterRef("pk"), state=MatchState.PENDING, run_after__lte=Now()
     )
     active = running.filter(Q(pk__in=counts) | Exists(waiting))
-    return {
-        tournament.pk: _Load(tournament, counts.get(tournament.pk, 0), _match_seconds(tournament))
-        for tournament in active
-    }
+    return {tournament.pk: _Load(tournament, counts.get(tournament.pk, 0)) for tournament in active}
 
 
 def _match_seconds(tournament: Tournament) -> float:
@@ -282,26 +312,30 @@ def _match_seconds(tournament: Tournament) -> float:
     return UNKNOWN_MATCH_SECONDS if mean is None else max(mean / 1000, 0.001)
 
 
-def _stale_blocks(loads: dict[int, _Load]) -> list[tuple[int, ...]]:
+def _stale_blocks(loads: Mapping[int, _Load]) -> list[tuple[int, ...]]:
     """What was queued long ago and not begun, in blocks; queued again from now."""
+    in_flight = [load for load in loads.values() if load.in_flight]
     expected = (
-        sum(load.in_flight * load.match_seconds for load in loads.values())
-        / settings.ARENA_WORKER_SLOTS
+        sum(load.in_flight * load.match_seconds for load in in_flight) / settings.ARENA_WORKER_SLOTS
     )
     limit = max(STALE_SECONDS, 3 * expected)
-    blocks: list[tuple[int, ...]] = []
-    for pk, load in loads.items():
-        stale = Match.objects.filter(
-            tournament=pk, state=MatchState.QUEUED, queued_at__lt=in_seconds(-limit)
-        )
-        ids = list(
-            stale.select_for_update(skip_locked=True)
-            .order_by("pk")
-            .values_list("pk", flat=True)[: load.block_size * settings.ARENA_WORKER_SLOTS]
-        )
-        Match.objects.filter(pk__in=ids, state=MatchState.QUEUED).update(queued_at=Now())
-        blocks.extend(_chunks(ids, load.block_size))
-    return blocks
+    stale = Match.objects.filter(
+        tournament__in=[load.tournament.pk for load in in_flight],
+        state=MatchState.QUEUED,
+        queued_at__lt=in_seconds(-limit),
+    )
+    rows = list(
+        stale.select_for_update(skip_locked=True)
+        .order_by("tournament", "pk")
+        .values_list("tournament", "pk")[:MOST_STALE]
+    )
+    ids = [pk for _, pk in rows]
+    Match.objects.filter(pk__in=ids, state=MatchState.QUEUED).update(queued_at=Now())
+    return [
+        block
+        for tournament, group in itertools.groupby(rows, key=itemgetter(0))
+        for block in _chunks([pk for _, pk in group], loads[tournament].block_size)
+    ]
 
 
 def _take_block(load: _Load) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from tournament.competitions.models import (
     AttemptEnding,
     Match,
     MatchState,
+    QueueClock,
     Tournament,
     TournamentState,
 )
@@ -255,6 +256,32 @@ def test_tournaments_share_by_their_weight(bots, settings):
     light = league(bots, name="Light", weight=1)
     queue_matches()
     assert (in_flight(heavy), in_flight(light)) == (9, 3)
+
+
+def test_more_tournaments_than_there_is_room_for_take_turns_by_their_weight(
+    bots, settings, monkeypatch
+):
+    """What is in flight says nothing here: all but one have nothing in flight, and the first would always win."""
+    settings.ARENA_WORKER_SLOTS = 1
+    monkeypatch.setattr(dispatching, "BLOCKS_PER_SLOT", 1)
+    cups = [league(bots[:4], name=f"Cup {n}", weight=weight) for n, weight in enumerate((1, 2, 1))]
+    served = []
+    for _ in range(8):
+        ((pk,),) = queue_matches()
+        served.append(Match.objects.get(pk=pk).tournament_id)
+        Match.objects.filter(pk=pk).update(state=MatchState.CANCELLED)
+    assert [served.count(cup.pk) for cup in cups] == [2, 4, 2]
+
+
+def test_who_comes_late_has_no_credit_for_the_time_before():
+    clock = QueueClock()
+    for _ in range(10):
+        clock.serve(1, 0.5)
+    assert clock.turn_of(2) == clock.now == 4.5
+    clock.serve(2, 0.5)
+    assert clock.turn_of(1) == clock.turn_of(2) == 5.0  # from now on in turns
+    clock.serve(1, 0.5)
+    assert clock.ahead == {"1": 5.5}  # who is not ahead needs no line
 
 
 def test_tournament_never_has_more_in_flight_than_its_cap(bots, settings):
