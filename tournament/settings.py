@@ -4,6 +4,8 @@
 ARENA_HOME               folder of all that the site keeps (database, blobs, secrets); by default
                          ``domino-arena`` in the user's data folder
 ARENA_DATABASE           ``postgresql://user:password@host:port/name``; by default SQLite in the home
+ARENA_STORE              where wheels, records and logs lie: a folder, or
+                         ``s3://bucket/prefix?endpoint=https://host&region=name``; by default ``blobs`` in the home
 ARENA_BROKER_URL         Celery's broker; ``manage.py up`` brings its own
 ARENA_SECRET_KEY_FILE    file with Django's secret key; by default made in the home on first use
 ARENA_ALLOWED_HOSTS      host names the site answers to, comma separated; by default localhost only
@@ -27,12 +29,13 @@ ARENA_DEBUG              1: Django's debug mode, for developers of the site only
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import secrets
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -106,6 +109,38 @@ def _database(address: str | None, home: Path) -> dict[str, Any]:
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {"connect_timeout": 5},
+    }
+
+
+def _store(address: str, home: Path) -> dict[str, Any]:
+    parts = urlsplit(address)
+    if not parts.scheme or parts.scheme == "file":
+        folder = Path(unquote(parts.path)) if address else home / "blobs"
+        if parts.netloc or not folder.is_absolute():
+            raise ImproperlyConfigured(
+                f"ARENA_STORE is {address!r}; write a folder from the root, e.g. /srv/blobs"
+            )
+        return {
+            "blobs": {
+                "BACKEND": "tournament.store.storage.BlobStorage",
+                "OPTIONS": {"location": str(folder)},
+            }
+        }
+    query = dict(parse_qsl(parts.query))
+    if parts.scheme != "s3" or not parts.netloc or set(query) - {"endpoint", "region", "style"}:
+        raise ImproperlyConfigured(
+            f"ARENA_STORE is {address!r}; write a folder, or s3://bucket/prefix?endpoint=https://host"
+            "&region=name&style=path, the last three only where the server needs them"
+        )
+    if importlib.util.find_spec("storages") is None:
+        raise ImproperlyConfigured("ARENA_STORE names S3: pip install 'domino-arena[s3]'")
+    place = {"bucket": parts.netloc, "prefix": parts.path.strip("/")}
+    return {
+        "blobs": {"BACKEND": "tournament.store.s3.S3BlobStorage", "OPTIONS": {**place, **query}},
+        "nearby": {
+            "BACKEND": "tournament.store.storage.BlobStorage",
+            "OPTIONS": {"location": str(home / "nearby")},
+        },
     }
 
 
@@ -196,12 +231,11 @@ STATIC_ROOT.mkdir(mode=0o700, exist_ok=True)
 WHITENOISE_USE_FINDERS = True
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
-    "blobs": {
-        "BACKEND": "tournament.store.storage.BlobStorage",
-        "OPTIONS": {"location": str(ARENA_HOME / "blobs")},
-    },
+    **_store(os.environ.get("ARENA_STORE") or "", ARENA_HOME),
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
+NEARBY_BYTES = 1_000_000_000
+"""What a machine keeps near itself of a store that is elsewhere: wheels that it plays."""
 WHEEL_CACHE = ARENA_HOME / "wheels"
 """Unpacked wheels, each in a folder named by its hash; may be deleted whenever no worker runs."""
 WHEEL_MAX_BYTES = MAX_WHEEL_BYTES

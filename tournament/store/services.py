@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import uuid
+import zlib
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from datetime import datetime
-from typing import TypeVar
+from typing import TypeVar, cast
 
+from django.conf import settings
 from django.core.files.base import ContentFile
 from django.core.files.storage import storages
 from django.db import InterfaceError, OperationalError, connection, transaction
@@ -16,11 +20,15 @@ from django.db.models.functions import Now
 from tournament.store.clock import in_seconds
 from tournament.store.errors import BlobDamagedError, BlobMissingError
 from tournament.store.models import Pulse
-from tournament.store.storage import BlobStorage
+from tournament.store.storage import BlobStorage, BlobStore
 
 logger = logging.getLogger(__name__)
 
 RowT = TypeVar("RowT")
+PACKING_LEVEL = 6
+_GZIP = 31
+"""What zlib calls gzip's own head and tail; that head holds no time, so equal bytes pack alike."""
+_GZIP_MAGIC = b"\x1f\x8b"
 
 
 def put_blob(data: bytes) -> str:
@@ -32,7 +40,7 @@ def put_blob(data: bytes) -> str:
     sha256 = hashlib.sha256(data).hexdigest()
     name = _name(sha256)
     storage = _storage()
-    if not storage.renew(name):
+    if not storage.renew(name, len(data)):
         storage.save(name, ContentFile(data))
     return sha256
 
@@ -40,16 +48,59 @@ def put_blob(data: bytes) -> str:
 def read_blob(sha256: str) -> bytes:
     """The bytes whose SHA-256 is `sha256`.
 
-    Raises BlobMissingError if there are none, BlobDamagedError if what is stored has another hash.
+    Raises BlobMissingError if there are none, BlobDamagedError if what is stored has another hash, and
+    StoreUnavailableError if the store does not answer.
     """
     try:
-        with _storage().open(_name(sha256)) as file:
-            data: bytes = file.read()
+        data = _storage().read(_name(sha256))
     except FileNotFoundError:
         raise BlobMissingError(sha256) from None
-    if hashlib.sha256(data).hexdigest() != sha256:
+    if not _is_of(data, sha256):
         raise BlobDamagedError(sha256)
     return data
+
+
+def read_often(sha256: str) -> bytes:
+    """As `read_blob`, for what a machine needs again and again: read from the store once, then from its own disk.
+
+    What is damaged there is read anew. Of a store that is a folder nothing is kept a second time.
+    """
+    if "nearby" not in settings.STORAGES:
+        return read_blob(sha256)
+    nearby, name = storages["nearby"], _name(sha256)
+    assert isinstance(nearby, BlobStorage)
+    with suppress(FileNotFoundError):
+        data = nearby.read(name)
+        if _is_of(data, sha256):
+            nearby.renew(name, len(data))
+            return data
+    data = read_blob(sha256)
+    nearby.save(name, ContentFile(data))
+    nearby.shrink(settings.NEARBY_BYTES)
+    return data
+
+
+def put_packed(data: bytes) -> str:
+    """As `put_blob`, of what packs well: it is kept packed by gzip, and the hash is that of the packed bytes."""
+    return put_blob(zlib.compress(data, PACKING_LEVEL, wbits=_GZIP))
+
+
+def read_packed(sha256: str) -> bytes:
+    """What `put_packed` was given, or what older versions kept unpacked. Raises as `read_blob`."""
+    data = read_blob(sha256)
+    return zlib.decompress(data, wbits=_GZIP) if data.startswith(_GZIP_MAGIC) else data
+
+
+def check_store() -> None:
+    """Write something, and delete it. Raises OSError or StoreUnavailableError if the store does not take it."""
+    storage, name = _storage(), f"00/probe-{uuid.uuid4().hex}"
+    storage.save(name, ContentFile(b"Does the store take what is written?"))
+    storage.delete(name)
+
+
+def has_blob(sha256: str) -> bool:
+    """Whether the store has something under this hash."""
+    return _storage().exists(_name(sha256))
 
 
 def sweep(*, keep: Collection[str], older_than: datetime) -> int:
@@ -59,13 +110,26 @@ def sweep(*, keep: Collection[str], older_than: datetime) -> int:
     """
     storage = _storage()
     deleted = 0
-    for folder in storage.listdir("")[0]:
-        for name in storage.listdir(folder)[1]:
-            path = f"{folder}/{name}"
-            if f"{folder}{name}" not in keep and storage.get_modified_time(path) < older_than:
-                storage.delete(path)
-                deleted += 1
+    for name, written in storage.ages():
+        if written < older_than and name.replace("/", "") not in keep:
+            storage.delete(name)
+            deleted += 1
     return deleted
+
+
+def delete_blobs(hashes: Collection[str]) -> int:
+    """Delete these blobs now, also what this machine keeps near itself; how many were there.
+
+    Only what no row needs any more.
+    """
+    names = [_name(sha256) for sha256 in hashes]
+    if "nearby" in settings.STORAGES:
+        for name in names:
+            storages["nearby"].delete(name)
+    there = [name for name in names if _storage().exists(name)]
+    for name in there:
+        _storage().delete(name)
+    return len(there)
 
 
 @transaction.atomic
@@ -100,10 +164,12 @@ def drop_broken_connection() -> None:
         connection.close_if_unusable_or_obsolete()
 
 
-def _storage() -> BlobStorage:
-    storage = storages["blobs"]
-    assert isinstance(storage, BlobStorage)
-    return storage
+def _storage() -> BlobStore:
+    return cast(BlobStore, storages["blobs"])
+
+
+def _is_of(data: bytes, sha256: str) -> bool:
+    return hashlib.sha256(data).hexdigest() == sha256
 
 
 def _name(sha256: str) -> str:

@@ -1,14 +1,48 @@
-"""Blobs as private files: written whole or not at all, never overwritten."""
+"""Where blobs lie: what a store has to do, and a folder that does it. Another is `tournament.store.s3`."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from django.core.files import File
 from django.core.files.storage import FileSystemStorage
+
+
+class BlobStore(Protocol):
+    """What a Django storage must be able to do to hold blobs, each under a name made from its hash.
+
+    Each raises StoreUnavailableError if the store does not answer, or OSError.
+    """
+
+    def renew(self, name: str, size: int) -> bool:
+        """Let a blob be as young as a new one; False if there is none, or one of another size."""
+        ...
+
+    def save(self, name: str, content: File[Any]) -> str:
+        """Write a blob, whole or not at all; an equal one may be there."""
+        ...
+
+    def read(self, name: str) -> bytes:
+        """All of a blob. Raises FileNotFoundError."""
+        ...
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a blob."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Let go of a blob; nothing happens if there is none."""
+        ...
+
+    def ages(self) -> Iterator[tuple[str, datetime]]:
+        """The names of all blobs, and since when each is there or was renewed."""
+        ...
 
 
 class BlobStorage(FileSystemStorage):
@@ -39,13 +73,41 @@ class BlobStorage(FileSystemStorage):
             raise
         return name
 
-    def renew(self, name: str) -> bool:
-        """Let a file be as young as a new one; False if there is none."""
+    def renew(self, name: str, size: int) -> bool:
+        """Let a file be as young as a new one; False if there is none, or one of another size."""
         try:
+            if Path(self.path(name)).stat().st_size != size:
+                return False
             os.utime(self.path(name))
         except FileNotFoundError:
             return False
         return True
+
+    def read(self, name: str) -> bytes:
+        """All of a file. Raises FileNotFoundError."""
+        return Path(self.path(name)).read_bytes()
+
+    def ages(self) -> Iterator[tuple[str, datetime]]:
+        """The names of all files but those that are being written, and when each was last put there."""
+        root = Path(self.location)
+        for path in root.glob("??/*"):
+            with suppress(FileNotFoundError):  # another deletes it
+                written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+                yield path.relative_to(root).as_posix(), written
+
+    def shrink(self, most_bytes: int) -> None:
+        """Delete files until they have at most so many bytes together, those first that were renewed longest ago."""
+        found = []
+        for path in Path(self.location).glob("??/*"):
+            with suppress(FileNotFoundError):  # another shrinks it too
+                status = path.stat()
+                found.append((status.st_mtime, status.st_size, path))
+        excess = sum(size for _, size, _ in found) - most_bytes
+        for _, size, path in sorted(found):
+            if excess <= 0:
+                return
+            path.unlink(missing_ok=True)
+            excess -= size
 
     def get_available_name(self, name: str, max_length: int | None = None) -> str:
         """The name itself: equal names have equal contents."""

@@ -43,7 +43,7 @@ from tournament.players.models import VersionState
 from tournament.store import leases
 from tournament.store.clock import in_seconds
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
-from tournament.store.services import drop_broken_connection, guard_each, put_blob, read_blob
+from tournament.store.services import drop_broken_connection, guard_each, put_blob, read_often
 
 logger = logging.getLogger(__name__)
 
@@ -197,7 +197,7 @@ def _try(lease: Lease, stop_seconds: Callable[[], float], *, trusted: bool | Non
     trial = EntryTrial.objects.select_related("version").get(pk=lease.pk)
     conditions = trial_conditions(trial)
     return check_wheel(
-        read_blob(trial.version.wheel_sha256),
+        read_often(trial.version.wheel_sha256),
         settings.WHEEL_CACHE,
         keep_alive=leases.Heartbeat(
             EntryTrial.objects.all(), lease, settings.ARENA_LEASE_SECONDS, stop_seconds
