@@ -3,10 +3,10 @@ PYTHON ?= python3
 MANAGE = $(PYTHON) manage.py
 BIN = .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup check fmt test bench demo up
+.PHONY: help setup check fmt test test-postgresql bench demo up
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: ## install everything a developer needs into .venv
 	@$(MANAGE) test --version
@@ -23,6 +23,9 @@ fmt: setup ## format the code and mend what the linter can mend
 
 test: ## run the tests
 	$(MANAGE) test
+
+test-postgresql: ## run the tests that touch the database on PostgreSQL
+	ARENA_TEST_DATABASE=postgresql $(MANAGE) test
 
 bench: setup ## measure the engine and the sandbox on this machine
 	$(BIN)/arena bench engine

@@ -91,6 +91,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return Scheduling(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On another database only those tests are run that touch it: nothing else could differ."""
+    if os.environ.get("ARENA_TEST_DATABASE"):
+        others = [item for item in items if not touches_database(item)]
+        items[:] = [item for item in items if touches_database(item)]
+        config.hook.pytest_deselected(items=others)
+
+
+def touches_database(item: pytest.Item) -> bool:
+    """Whether a test works on the database of the run; by its mark, or by a fixture that it asks for."""
+    asked = set(getattr(item, "fixturenames", ()))
+    return bool(item.get_closest_marker("django_db") or asked & {"db", "transactional_db"})
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, missing in NEEDS.items():
         if item.get_closest_marker(marker):

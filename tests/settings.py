@@ -2,6 +2,9 @@
 
 Every process of a test run (each xdist worker is one) has a home of its own. Tests of the whole stack
 start processes with the real settings instead.
+
+``ARENA_TEST_DATABASE=postgresql`` starts a PostgreSQL server for the run; as an address it names one that
+runs already, on which databases may be made. Each process makes its own database there.
 """
 
 from __future__ import annotations
@@ -21,7 +24,11 @@ else:
 os.environ["ARENA_BROKER_URL"] = "memory://"
 for _name in ("ARENA_DATABASE", "ARENA_DEBUG", "ARENA_TRUST_BOTS", "ARENA_HTTPS"):
     os.environ.pop(_name, None)
-if "ARENA_TEST_DATABASE" in os.environ:  # a server on which test databases may be made
+if os.environ.get("ARENA_TEST_DATABASE") == "postgresql":
+    from tests.postgresql import serve_until_exit
+
+    os.environ["ARENA_TEST_DATABASE"] = serve_until_exit()  # where xdist's processes find it
+if os.environ.get("ARENA_TEST_DATABASE"):
     os.environ["ARENA_DATABASE"] = os.environ["ARENA_TEST_DATABASE"]
 
 from tournament.settings import *  # noqa: E402, F403 - the home has to be set before

@@ -42,6 +42,17 @@ def test_every_kind_of_skip_fails_where_all_are_required(project, monkeypatch):
     result.stdout.fnmatch_lines(["*not here*"])
 
 
+def test_on_another_database_what_touches_none_is_left_out(pytester, monkeypatch):
+    monkeypatch.setenv("ARENA_TEST_DATABASE", "postgresql://host/name")
+    pytester.makeconftest(f"{CONFTEST}\n\n@pytest.fixture\ndef db(): pass\n")
+    pytester.makepyfile(
+        test_plain="def test_it(): assert 0",
+        test_marked="import pytest\npytestmark = pytest.mark.django_db\ndef test_it(): pass",
+        test_asking="def test_it(db): pass",
+    )
+    run(pytester).assert_outcomes(passed=2, deselected=1)
+
+
 @pytest.mark.parametrize("path", TOGETHER)
 def test_file_whose_tests_stay_in_one_process_is_there(path):
     assert (ROOT / path).is_file()
