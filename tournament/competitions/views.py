@@ -55,6 +55,7 @@ from tournament.competitions.models import (
     TournamentState,
 )
 from tournament.competitions.selectors import tables
+from tournament.competitions.selectors.brackets import brackets_of, is_one_bracket, round_title
 from tournament.competitions.selectors.bundles import bundle_file, told_digest
 from tournament.competitions.selectors.engine_values import stage_contest, stage_time_control
 from tournament.competitions.selectors.stages import BATCHES_A_PAGE
@@ -449,7 +450,7 @@ def _stage(
         "page": shown,
         "is_only": len(page.stages) == 1,
         "goes_on": _spell_qualifiers(shown),
-        "brackets": tables.brackets_of(shown),
+        "brackets": brackets_of(shown),
         "tables": _tables(shown, list(lines.object_list), names),
         "lines": lines,
         "rounds": _rounds(page.tournament.slug, shown, request, is_staff=is_staff),
@@ -562,10 +563,10 @@ def _batches(slug: str, page: selectors.StagePage, request: HttpRequest) -> dict
 
 
 def _round_title(page: selectors.StagePage, each: selectors.RoundRow) -> str:
-    if not tables.is_one_bracket(page):
+    if not is_one_bracket(page):
         return f"Round {each.index}"
     third = sum(row.stage_key == THIRD_PLACE_KEY for row in each.pairings)
-    return tables.round_title(each.pairing_count - third, each.index)
+    return round_title(each.pairing_count - third, each.index)
 
 
 def match_row(slug: str, row: selectors.PairingRow, tournament: str = "") -> MatchRow:
