@@ -67,6 +67,17 @@ class Runtime:
 @cache
 def find_runtime() -> Runtime:
     """The runtime of the interpreter that runs now. Raises SandboxUnavailableError if its parts cannot be found."""
+    try:
+        return _look_for_runtime()
+    except PermissionError as error:
+        reason = (
+            f"the interpreter's parts cannot be read by this user: {error.filename}; "
+            "let others read its folder (chmod o+rX) or use a Python that they can read"
+        )
+        raise SandboxUnavailableError([reason]) from error
+
+
+def _look_for_runtime() -> Runtime:
     # A virtual environment's own interpreter is only a link.
     interpreter = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
     stdlib, platstdlib = _folder("stdlib"), _folder("platstdlib")
