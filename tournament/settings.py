@@ -23,6 +23,11 @@ ARENA_TRUST_BOTS         1: play bots without a sandbox; such matches are never 
 ARENA_STOP_SECONDS       what a worker that is told to stop may still finish; by default 30
 ARENA_LEASE_SECONDS      how long a claim holds without a sign of life; by default 30
 ARENA_LOG_LEVEL          by default INFO
+ARENA_LOG_FORMAT         ``json``: a JSON object a line; by default ``line``
+ARENA_METRICS_FROM       addresses and networks that may read ``/metrics``, comma separated; by default this machine alone
+ARENA_METRICS_TOKEN_FILE file with a token of at least 20 characters; who sends it as ``Bearer`` may read it from anywhere
+ARENA_RECORD_DAYS        after how many days records and logs of a ladder's matches go; by default 90
+ARENA_STORE_GB           how much wheels, records and logs may take; by default 0: as much as there is
 ARENA_DEBUG              1: Django's debug mode, for developers of the site only
 =======================  =========================================================================
 """
@@ -33,6 +38,7 @@ import importlib.util
 import os
 import secrets
 from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -42,6 +48,8 @@ from django.core.exceptions import ImproperlyConfigured
 from engine.wheels.archive import MAX_WHEEL_BYTES
 from tournament.operations.errors import OperationsError
 from tournament.operations.home import default_home, private_folder
+from tournament.operations.logs import FORMATS as LOG_FORMATS
+from tournament.operations.logs import logging_settings
 
 
 def _flag(name: str) -> bool:
@@ -56,6 +64,41 @@ def _number(name: str, default: int, *, least: int = 1) -> int:
     if not value.isdecimal() or int(value) < least:
         raise ImproperlyConfigured(f"{name} is {value!r}; set it to a number from {least}")
     return int(value)
+
+
+def _log_format() -> str:
+    value = os.environ.get("ARENA_LOG_FORMAT") or "line"
+    if value not in LOG_FORMATS:
+        raise ImproperlyConfigured(
+            f"ARENA_LOG_FORMAT is {value!r}; set it to one of {', '.join(LOG_FORMATS)}"
+        )
+    return value
+
+
+def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    try:
+        return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            f"ARENA_METRICS_FROM: {error}; write addresses and networks, e.g. 127.0.0.1,10.0.0.0/8"
+        ) from error
+
+
+def _metrics_token(path: str | None) -> str:
+    if not path:
+        return ""
+    try:
+        token = Path(path).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ImproperlyConfigured(
+            f"ARENA_METRICS_TOKEN_FILE {path} cannot be read: {error}"
+        ) from error
+    if len(token) < 20 or token.split() != [token]:
+        raise ImproperlyConfigured(
+            f"ARENA_METRICS_TOKEN_FILE {path} must hold one word of at least 20 characters, "
+            "e.g. of openssl rand -hex 20"
+        )
+    return token
 
 
 def _home() -> Path:
@@ -170,6 +213,7 @@ INSTALLED_APPS = [
     "tournament.competitions",
     "tournament.workers",
     "tournament.scrimmages",
+    "tournament.moderation",
     "tournament.web",
     "tournament.operations",
     "django.contrib.admin",
@@ -185,8 +229,11 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "tournament.web.middleware.identify_request",
     "django.middleware.security.SecurityMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "tournament.web.middleware.security_headers",
+    "tournament.operations.views.answer_probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "tournament.web.middleware.answer_head",
     "tournament.web.middleware.shape_api_errors",
@@ -197,7 +244,6 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -223,7 +269,7 @@ USE_TZ = True
 
 # --- what it keeps ----------------------------------------------------------------------------
 
-DATABASES = {"default": _database(os.environ.get("ARENA_DATABASE"), ARENA_HOME)}
+DATABASES = {"default": _database()}
 
 STATIC_URL = "static/"
 STATIC_ROOT = ARENA_HOME / "static"
@@ -287,7 +333,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 if HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_SSL_REDIRECT = True
-    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^metrics$"]
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
     SECURE_HSTS_SECONDS = 31_536_000
     CSRF_TRUSTED_ORIGINS = [
         f"https://{'*' if host.startswith('.') else ''}{host}"
@@ -305,6 +351,9 @@ ARENA_SCRIMMAGES_OPEN = _number("ARENA_SCRIMMAGES_OPEN", 2)
 ARENA_SCRIMMAGE_SLOTS = _number("ARENA_SCRIMMAGE_SLOTS", max(1, ARENA_WORKER_SLOTS // 2))
 ARENA_SCRIMMAGE_SETS = _number("ARENA_SCRIMMAGE_SETS", 2000, least=20)
 ARENA_SCRIMMAGE_DAYS = _number("ARENA_SCRIMMAGE_DAYS", 14)
+ARENA_RECORD_DAYS = _number("ARENA_RECORD_DAYS", 90)
+ARENA_STORE_BYTES = _number("ARENA_STORE_GB", 0, least=0) * 10**9
+"""What the store may take; 0: as much as there is."""
 ARENA_TRUST_BOTS = _flag("ARENA_TRUST_BOTS")
 ARENA_LEASE_SECONDS = _number("ARENA_LEASE_SECONDS", 30)
 """How long a claim holds without a sign of life; a play prolongs it while it goes on."""
@@ -389,13 +438,7 @@ UNFOLD = {
 
 # --- what it says -----------------------------------------------------------------------------
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(process)d: %(message)s"}
-    },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "loggers": {"axes": {"level": "WARNING"}},  # it tells of each login otherwise
-    "root": {"handlers": ["stderr"], "level": os.environ.get("ARENA_LOG_LEVEL") or "INFO"},
-}
+LOGGING = logging_settings(_log_format(), os.environ.get("ARENA_LOG_LEVEL") or "INFO")
+METRICS_FROM = _networks(os.environ.get("ARENA_METRICS_FROM") or "127.0.0.0/8,::1")
+METRICS_TOKEN = _metrics_token(os.environ.get("ARENA_METRICS_TOKEN_FILE"))
+"""Empty: nobody gets in by a token."""

@@ -30,7 +30,7 @@ from tournament.competitions.services.playing import wheel_source_of
 from tournament.leaderboards.models import EventKind, RatingEvent, RatingPool
 from tournament.leaderboards.services import verify_ratings
 from tournament.store.errors import BlobError
-from tournament.store.services import read_blob
+from tournament.store.services import read_packed
 
 ENDED = (MatchState.FINISHED, MatchState.CANCELLED)
 
@@ -124,7 +124,7 @@ def _judge_match(match: Match, found: _Findings, *, is_stuck: bool) -> None:
 
 def _judge_record(match: Match) -> Iterator[str]:
     try:
-        record = decode_record(read_blob(match.record_sha256))
+        record = decode_record(read_packed(match.record_sha256))
     except BlobError as error:
         yield f"{match}: {error}"
         return

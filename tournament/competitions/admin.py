@@ -46,6 +46,7 @@ from tournament.competitions.forms import (
 from tournament.competitions.models import (
     PLAYED,
     TOURNAMENT_TRANSITIONS,
+    TRIAL_DECIDED,
     Attempt,
     DecidedBy,
     Entrant,
@@ -69,6 +70,7 @@ from tournament.competitions.models import (
     TrialState,
 )
 from tournament.competitions.selectors.engine_values import stage_format, stage_options
+from tournament.competitions.services.queueing import REQUEUEABLE
 from tournament.competitions.services.rulings import RULED_IN
 from tournament.leaderboards.models import PoolKind
 from tournament.players.admin import (
@@ -832,6 +834,32 @@ class MatchAdmin(OperationsAdmin):
             warning="It is decided without being played, and is not rated.",
             takes_many=False,
         ),
+        Operation(
+            name="requeue",
+            label="Put back into the queue",
+            run=lambda row, _, __: services.requeue_match(match=row),
+            allows=lambda row: (
+                row.state in REQUEUEABLE and row.tournament.state == TournamentState.RUNNING
+            ),
+            warning=(
+                "Whoever plays it now has lost it; it is played again with the same deals, and its failures are "
+                "counted anew. A pause of the tournament has to be lifted by itself."
+            ),
+        ),
+        Operation(
+            name="keep",
+            label="Keep the record",
+            run=lambda row, _, __: services.keep_record(match=row, kept=True),
+            allows=lambda row: bool(row.record_sha256) and not row.is_kept,
+            warning="Its record and logs stay, however old they become.",
+        ),
+        Operation(
+            name="let-expire",
+            label="Let the record expire",
+            run=lambda row, _, __: services.keep_record(match=row, kept=False),
+            allows=lambda row: row.is_kept,
+            warning="Its record goes with those of its age; its result and digest stay.",
+        ),
         *_rulings(lambda row: row.pairing),
         Operation(
             name="rerun",
@@ -1018,8 +1046,16 @@ class EntryTrialAdmin(OperationsAdmin):
             name="retry",
             label="Play again",
             run=lambda row, _, __: services.retry_trial(trial=row),
-            allows=lambda row: row.state in {TrialState.STUCK, TrialState.FAILED},
-            warning="What tournaments have sealed stays as it is.",
+            allows=lambda row: row.state not in {TrialState.PENDING, TrialState.PASSED},
+            warning="Whoever plays it now has lost it. What tournaments have sealed stays as it is.",
+        ),
+        Operation(
+            name="cancel",
+            label="Cancel",
+            run=lambda row, _, values: services.cancel_trial(trial=row, reason=values["reason"]),
+            allows=lambda row: row.state not in TRIAL_DECIDED,
+            form=ReasonForm,
+            warning="It counts as failed, so no tournament waits for it: an older version that has passed plays.",
         ),
     )
 

@@ -51,6 +51,8 @@ from tournament.players.api import (
     ApiError,
     ErrorAnswer,
     PageNumber,
+    QueueOut,
+    queue_out,
     submitting,
     token_of,
 )
@@ -184,12 +186,14 @@ class StageOut(Schema):
 class AwaitedOut(Schema):
     """A version that was uploaded in time and is not decided yet.
 
-    `state` is that of its check, or, if it has been accepted, of its trial under this tournament's conditions.
+    `state` is that of its check, or, if it has been accepted, of its trial under this tournament's conditions; `queue` tells
+    for the first few when it is their turn.
     """
 
     bot: str
     version: str
     state: str
+    queue: str
 
 
 class EntryConditions(Schema):
@@ -217,6 +221,16 @@ class RulingOut(Schema):
     after: str
     at: datetime
     superseded: list[str]
+
+
+class BacklogOut(Schema):
+    """What is published and not played yet. `expected_seconds`: until all of it is, by what was measured; null while
+    that cannot be told. `text` says the same to people, and why something is delayed.
+    """
+
+    matches: int
+    expected_seconds: float | None
+    text: str
 
 
 class TournamentDetail(TournamentOut):
@@ -249,6 +263,7 @@ class TournamentDetail(TournamentOut):
     sealed_stage: int | None
     entry: EntryConditions
     stages: list[StageOut]
+    backlog: BacklogOut | None
 
 
 BotName = Annotated[str, Field(max_length=60, pattern=r"^[^\x00]*$")]
@@ -281,7 +296,9 @@ class InvitationOut(Schema):
 
 
 class MatchOut(PairingOut):
-    """A match. `id` is the tournament's slug, a slash, and the match's key."""
+    """A match. `id` is the tournament's slug, a slash, and the match's key. `queue` is null unless it waits; the record
+    of a ladder's match expires, its digest stays.
+    """
 
     id: str
     tournament: str
@@ -291,6 +308,8 @@ class MatchOut(PairingOut):
     faults: list[str]
     attempts: list[AttemptOut]
     record: str | None
+    record_expired: bool
+    queue: QueueOut | None
     finished_at: datetime | None
 
 
@@ -502,7 +521,7 @@ def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa
         secret=page.secret,
         bundle_digest=told_digest(row),
         awaited=[
-            AwaitedOut(bot=each.bot, version=each.version, state=each.state)
+            AwaitedOut(bot=each.bot, version=each.version, state=each.state, queue=each.queue)
             for each in page.awaited
         ],
         entries=[_entrant_out(entrant) for entrant in page.entrants],
@@ -526,6 +545,7 @@ def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa
             late_until_round=row.late_until_round,
             late_round=selectors.late_round(row),
         ),
+        backlog=_backlog_out(selectors.backlog_of(row, only_public=True)),
         rulings=[
             RulingOut(
                 subject=ruling.subject,
@@ -539,6 +559,13 @@ def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa
             for ruling in page.rulings
         ],
     )
+
+
+def _backlog_out(backlog: selectors.Backlog | None) -> BacklogOut | None:
+    if backlog is None:
+        return None
+    seconds = None if backlog.seconds is None else round(backlog.seconds, 1)
+    return BacklogOut(matches=backlog.matches, expected_seconds=seconds, text=backlog.text)
 
 
 def _stage_out(slug: str, page: selectors.StagePage, names: Mapping[int, str]) -> StageOut:
@@ -885,6 +912,8 @@ def get_match(request: HttpRequest, slug: str, key: str) -> MatchOut:
             for each in page.attempts
         ],
         record=request.build_absolute_uri(path) if page.record else None,
+        record_expired=match.record_has_expired,
+        queue=queue_out(selectors.place_of_match(match)),
         finished_at=match.finished_at,
     )
 

@@ -398,8 +398,8 @@ class TrialState(models.TextChoices):
 
 TRIAL_TRANSITIONS = Transitions(
     {
-        TrialState.PENDING: (TrialState.QUEUED, TrialState.RUNNING),
-        TrialState.QUEUED: (TrialState.RUNNING, TrialState.PENDING),
+        TrialState.PENDING: (TrialState.QUEUED, TrialState.RUNNING, TrialState.FAILED),
+        TrialState.QUEUED: (TrialState.RUNNING, TrialState.PENDING, TrialState.FAILED),
         TrialState.RUNNING: (
             TrialState.PASSED,
             TrialState.FAILED,
@@ -408,7 +408,7 @@ TRIAL_TRANSITIONS = Transitions(
         ),
         TrialState.PASSED: (),
         TrialState.FAILED: (TrialState.PENDING,),
-        TrialState.STUCK: (TrialState.PENDING,),
+        TrialState.STUCK: (TrialState.PENDING, TrialState.FAILED),
     }
 )
 TRIAL_DECIDED = (TrialState.PASSED, TrialState.FAILED)
@@ -747,12 +747,15 @@ class Match(LeaseFields):
         max_length=14, choices=Termination.choices, blank=True, default="", editable=False
     )
     record_sha256 = models.CharField(max_length=64, blank=True, default="", editable=False)
+    """The blob of its record; empty once that has expired, while its digest stays."""
     logs_sha256 = models.CharField(max_length=64, blank=True, default="", editable=False)
     """The blob of what its bots printed; each owner sees only the own bots' part."""
     digest = models.CharField(max_length=71, blank=True, default="", editable=False)
     wall_ms = models.PositiveIntegerField(null=True, editable=False)
     """How long it took; what blocks of matches are sized by."""
     finished_at = models.DateTimeField(null=True, editable=False)
+    is_kept = models.BooleanField(default=False, db_default=False, editable=False)
+    """Whether its record stays though those of its age expire, because staff said so."""
 
     class Meta:
         verbose_name_plural = "matches"
@@ -771,10 +774,10 @@ class Match(LeaseFields):
                 | ~Q(state=MatchState.FINISHED) & Q(termination="", finished_at__isnull=True),
             ),
             models.CheckConstraint(
-                name="match_finished_has_record",
+                name="match_finished_has_digest",
                 condition=~Q(state=MatchState.FINISHED)
                 | Q(termination=Termination.FORFEIT)
-                | ~Q(record_sha256="") & ~Q(digest=""),
+                | ~Q(digest=""),
             ),
             models.CheckConstraint(
                 name="match_running_is_leased",
@@ -790,6 +793,11 @@ class Match(LeaseFields):
 
     def __str__(self) -> str:
         return f"{self.tournament.slug}/{self.pairing.key}"
+
+    @property
+    def record_has_expired(self) -> bool:
+        """Whether it had a record that was let go for its age."""
+        return bool(self.digest) and not self.record_sha256
 
 
 class AttemptEnding(models.TextChoices):
@@ -815,6 +823,8 @@ class Attempt(models.Model):
         max_length=10, choices=AttemptEnding.choices, default=AttemptEnding.RUNNING
     )
     detail = models.TextField(blank=True)
+    is_tallied = models.BooleanField(default=False, db_default=False, editable=False)
+    """Whether the site's metrics count it already."""
 
     class Meta:
         ordering = ("match", "fence")
@@ -822,6 +832,13 @@ class Attempt(models.Model):
             models.UniqueConstraint("match", "fence", name="attempt_fence_unique"),
             models.CheckConstraint(
                 name="attempt_ending_known", condition=Q(ending__in=AttemptEnding.values)
+            ),
+        ]
+        indexes = [
+            models.Index(
+                "id",
+                name="attempt_to_tally",
+                condition=Q(is_tallied=False, ended_at__isnull=False),
             ),
         ]
 

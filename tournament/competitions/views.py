@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -220,6 +221,7 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
         "address": request.build_absolute_uri(request.path),
         "digest": told_digest(page.tournament),
         "is_ended": row.state in ENDED,
+        "backlog": selectors.backlog_of(page.tournament, only_public=not for_staff),
         "records_at_end": row.records_public == PublishPolicy.AT_END,
         "shown_entrants": _entrants(
             page,
@@ -847,6 +849,7 @@ def match(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         "is_finished": page.match.state == MatchState.FINISHED,
         "sides": _match_sides(page),
         "outcome": tables.pairing_outcome(page.pairing),
+        "queue": selectors.place_of_match(page.match),
         "faults": tuple(tables.fault_words(page.record)) if page.record else (),
         "has_keys": selectors.revealed_secret(page.tournament) is not None,
         "why_no_record": _why_no_record(page),
@@ -916,6 +919,11 @@ def _match_sides(page: selectors.MatchPage) -> list[dict[str, Any]]:
 def _why_no_record(page: selectors.MatchPage) -> str:
     if page.match.state != MatchState.FINISHED:
         return "The record is here when the match is finished."
+    if page.match.record_has_expired:
+        return (
+            f"It has expired: records of a ladder are kept for {settings.ARENA_RECORD_DAYS} days. Its result and its "
+            "digest stay, and whoever has the record can still prove by the digest that it is the one."
+        )
     if not page.match.record_sha256:
         return "There is none: an organiser decided this match."
     return "Records of this tournament are open to all when it has ended."

@@ -274,17 +274,17 @@ def wait_until_served(url: str, supervisor: Supervisor, *, seconds: float = 60.0
         if time.monotonic() > deadline:
             web = next(child.spec.log for child in supervisor.children if child.spec.name == "web")
             raise OperationsError(
-                f"The site does not answer (GET {url}/healthz: {status or 'no answer'}); see {web}"
+                f"The site does not answer (GET {url}/readyz: {status or 'no answer'}); see {web}"
             )
         time.sleep(0.1)
 
 
 def health(url: str) -> int | None:
-    """The status of ``/healthz``; None without an answer."""
+    """The status of ``/readyz``; None without an answer."""
     host = url.removeprefix("http://")
     connection = http.client.HTTPConnection(host, timeout=5)
     try:
-        connection.request("GET", "/healthz")
+        connection.request("GET", "/readyz")
         return connection.getresponse().status
     except (OSError, http.client.HTTPException):
         return None

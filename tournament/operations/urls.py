@@ -1,12 +1,12 @@
-"""The addresses of the operations app, at the root of the site."""
+"""The addresses of the operations app: its page in the admin. What machines ask has none (`operations.views`)."""
 
 from __future__ import annotations
 
+from django.contrib import admin
 from django.urls import path
 
-from tournament.operations import views
+from tournament.operations.queue_page import queue_page
 
 urlpatterns = [
-    path("healthz", views.healthz, name="healthz"),
-    path("metrics", views.metrics, name="metrics"),
+    path("admin/queue/", admin.site.admin_view(queue_page), name="queue"),
 ]

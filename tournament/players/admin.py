@@ -273,7 +273,7 @@ class OperationsAdmin(ReadOnlyAdmin):
         return {}
 
     def _chosen(self, request: HttpRequest) -> list[Any]:
-        parts = request.GET.get("ids", "").split(",")[:MOST_ROWS]
+        parts = ",".join(request.GET.getlist("ids")).split(",")[:MOST_ROWS]
         ids = [part for part in parts if part.isdecimal() and len(part) <= LONGEST_ID]
         rows = list(self.get_queryset(request).filter(pk__in=ids)) if ids else []
         if not rows:
@@ -499,7 +499,20 @@ class BotVersionAdmin(OperationsAdmin):
             name="retry",
             label="Check again",
             run=lambda row, _, __: services.retry_version(version=row),
-            allows=lambda row: row.state == VersionState.STUCK,
+            allows=lambda row: (
+                row.state in {VersionState.STUCK, VersionState.QUEUED, VersionState.RUNNING}
+            ),
+            warning="Whoever checks it now has lost it, and its failures are counted anew.",
+        ),
+        Operation(
+            name="withdraw",
+            label="Withdraw",
+            run=lambda row, _, values: services.withdraw_version(
+                version=row, reason=f"by staff: {values['reason']}"
+            ),
+            allows=_may_become(VersionState.WITHDRAWN),
+            form=ReasonForm,
+            warning="It is not checked, and enters nothing more. This cannot be undone; its owner may upload another.",
         ),
     )
 

@@ -21,6 +21,7 @@ from tournament.players import selectors
 from tournament.players.errors import NameTakenError, QuotaError, TokenError, VersionExistsError
 from tournament.players.models import ApiToken, BotVersion, TokenScope
 from tournament.players.services import authenticate_token, submit_wheel
+from tournament.store.waiting import QueuePlace
 
 PAGE_SIZE = 100
 PageNumber = Annotated[
@@ -108,8 +109,29 @@ class Me(Schema):
     token_expires_at: datetime
 
 
+class QueueOut(Schema):
+    """A place in the queue, 1 for the next, among so many that wait. `expected_seconds`: until it begins, by what was
+    measured; null while that cannot be told. `text` says the same to people, and why something is delayed.
+    """
+
+    place: int
+    waiting: int
+    expected_seconds: float | None
+    text: str
+
+
+def queue_out(place: QueuePlace | None) -> QueueOut | None:
+    """A place as the API tells it; None for what does not wait."""
+    if place is None:
+        return None
+    seconds = None if place.seconds is None else round(place.seconds, 1)
+    return QueueOut(
+        place=place.place, waiting=place.waiting, expected_seconds=seconds, text=place.text
+    )
+
+
 class VersionOut(Schema):
-    """A submitted version. `games` is empty until it is accepted."""
+    """A submitted version. `games` is empty until it is accepted, `queue` is null unless it waits for its check."""
 
     id: int
     bot: str
@@ -120,6 +142,7 @@ class VersionOut(Schema):
     games: dict[str, dict[str, list[Any]]]
     wheel: str
     has_log: bool
+    queue: QueueOut | None
     uploaded_at: datetime
     decided_at: datetime | None
 
@@ -252,6 +275,7 @@ def _version_out(version: BotVersion) -> VersionOut:
         },
         wheel=f"sha256:{version.wheel_sha256}",
         has_log=status.has_log,
+        queue=queue_out(selectors.place_of_check(version)),
         uploaded_at=status.uploaded_at,
         decided_at=status.decided_at,
     )

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db.models import Max, Prefetch, Q, QuerySet
 
 from tournament.players.models import (
+    UNDECIDED,
     ApiToken,
     Bot,
     BotVersion,
@@ -19,7 +20,9 @@ from tournament.players.models import (
     VersionGame,
     VersionState,
 )
+from tournament.store.clock import read_clock
 from tournament.store.services import read_blob
+from tournament.store.waiting import QueuePlace, mean_seconds, place_behind, queue_state
 
 RESERVED_BOT_NAMES = frozenset(
     {"bold", "cautious", "chance", "greedy", "highest", "house", "lowest", "random", "steady"}
@@ -229,3 +232,41 @@ def locked_until(*, username: str, address: str | None) -> datetime | None:
     last: datetime | None = failures.aggregate(last=Max("attempt_time"))["last"]
     cool_off: timedelta = settings.AXES_COOLOFF_TIME
     return None if last is None else last + cool_off
+
+
+UNKNOWN_CHECK_SECONDS = 5.0
+"""What a check is taken to last where none has been done."""
+_MEASURED_CHECKS = 20
+
+
+def open_checks() -> QuerySet[BotVersion]:
+    """The versions that are still to be checked, each with its `QueueState` as ``standing``."""
+    return BotVersion.objects.filter(state__in=UNDECIDED).annotate(
+        standing=queue_state(
+            running=VersionState.RUNNING,
+            queued=VersionState.QUEUED,
+            stuck=VersionState.STUCK,
+            held=~Q(bot__paused_reason=""),
+        )
+    )
+
+
+def place_of_check(version: BotVersion) -> QueuePlace | None:
+    """Where a version stands among those that wait for their check; None if it does not. Wants its bot loaded."""
+    if version.state not in {VersionState.SUBMITTED, VersionState.QUEUED}:
+        return None
+    paused = version.bot.paused_reason
+    others = BotVersion.objects.filter(
+        state__in=(VersionState.SUBMITTED, VersionState.QUEUED), bot__paused_reason=""
+    )
+    before = Q(run_after__lt=version.run_after) | Q(run_after=version.run_after, pk__lt=version.pk)
+    checked = BotVersion.objects.filter(decided_at__isnull=False, claimed_at__isnull=False)
+    last = checked.order_by("-pk").values_list("claimed_at", "decided_at")[:_MEASURED_CHECKS]
+    return place_behind(
+        others.filter(before).count(),
+        others.count(),
+        each_seconds=mean_seconds(last, UNKNOWN_CHECK_SECONDS),
+        slots=settings.ARENA_WORKER_SLOTS,
+        not_before=(version.run_after - read_clock()).total_seconds(),
+        held_by=f"{version.bot.name} is paused: {paused}" if paused else "",
+    )

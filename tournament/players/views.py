@@ -187,6 +187,7 @@ def version(request: HttpRequest, pk: int) -> HttpResponse:
             }
             for game in row.games.order_by("game")
         ],
+        "queue": selectors.place_of_check(row),
         "may_withdraw": VERSION_TRANSITIONS.allows(VersionState(row.state), VersionState.WITHDRAWN),
     }
     return render(request, "players/version.html", context)

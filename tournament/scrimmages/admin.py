@@ -10,7 +10,7 @@ from django.urls import reverse
 from tournament.players.admin import Operation, OperationsAdmin, ReadOnlyInline, spell_moment
 from tournament.players.forms import ReasonForm
 from tournament.scrimmages import services
-from tournament.scrimmages.models import Batch, Scrimmage, ScrimmageState
+from tournament.scrimmages.models import IN_FLIGHT, Batch, Scrimmage, ScrimmageState
 from tournament.scrimmages.selectors import scrimmages
 
 
@@ -93,7 +93,22 @@ class ScrimmageAdmin(OperationsAdmin):
             name="retry",
             label="Play on",
             run=lambda row, _, __: services.retry_scrimmage(scrimmage=row),
-            allows=lambda row: row.state == ScrimmageState.STUCK,
+            allows=lambda row: row.state in {ScrimmageState.STUCK, *IN_FLIGHT},
+            warning="Whoever plays a batch of it now has lost that batch; it is played again.",
+        ),
+        Operation(
+            name="keep",
+            label="Keep the records",
+            run=lambda row, _, __: services.keep_records(scrimmage=row, kept=True),
+            allows=lambda row: not row.is_kept,
+            warning="Its records and logs stay, however old they become.",
+        ),
+        Operation(
+            name="let-expire",
+            label="Let the records expire",
+            run=lambda row, _, __: services.keep_records(scrimmage=row, kept=False),
+            allows=lambda row: row.is_kept,
+            warning="Its records go with those of their age; numbers and digests stay.",
         ),
     )
 

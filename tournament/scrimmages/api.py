@@ -17,6 +17,8 @@ from tournament.players.api import (
     ApiError,
     ErrorAnswer,
     PageNumber,
+    QueueOut,
+    queue_out,
     reading,
     submitting,
     token_of,
@@ -29,6 +31,7 @@ from tournament.scrimmages.errors import (
 )
 from tournament.scrimmages.models import Difference, Scrimmage
 from tournament.scrimmages.services import CANCELLED_BY_OWNER, Wish, ask, cancel_scrimmage
+from tournament.store.waiting import QueuePlace
 
 Text = Annotated[str, Field(max_length=64, pattern=r"^[^\x00]*$")]
 
@@ -53,7 +56,7 @@ class ScrimmageIn(Schema):
 class ScrimmageOut(Schema):
     """A scrimmage in a list.
 
-    `place`: in the queue, 1 for the next; null unless it waits. `counts`: how many sets `bot` ended with 0, ¼, ½, ¾
+    `place`: in the queue, 1 for the next; null unless it waits; `queue` tells more. `counts`: how many sets `bot` ended with 0, ¼, ½, ¾
     and 1. `verdict` is null until it is finished: better, not_better, undecided or fault. `reason` says which fault
     ended it, or why it was cancelled.
     """
@@ -67,6 +70,7 @@ class ScrimmageOut(Schema):
     state: str
     is_over: bool
     place: int | None
+    queue: QueueOut | None
     sets: int
     most_sets: int
     counts: list[int]
@@ -215,7 +219,7 @@ def _find(request: HttpRequest, scrimmage_id: int) -> Scrimmage:
     return row
 
 
-def _line(row: Scrimmage, place: int | None) -> dict[str, Any]:
+def _line(row: Scrimmage, place: QueuePlace | None) -> dict[str, Any]:
     return {
         "id": row.pk,
         "bot": row.first.bot.name,
@@ -225,7 +229,8 @@ def _line(row: Scrimmage, place: int | None) -> dict[str, Any]:
         "game": row.game,
         "state": row.state,
         "is_over": not row.is_open,
-        "place": place,
+        "place": place and place.place,
+        "queue": queue_out(place),
         "sets": row.sets,
         "most_sets": row.most_sets,
         "counts": row.counts,

@@ -123,6 +123,8 @@ class Scrimmage(LeaseFields):
     asked_at = models.DateTimeField(db_default=Now(), editable=False)
     started_at = models.DateTimeField(null=True, editable=False)
     ended_at = models.DateTimeField(null=True, editable=False)
+    is_kept = models.BooleanField(default=False, db_default=False, editable=False)
+    """Whether its records stay though those of their age expire, because staff said so."""
 
     class Meta:
         constraints = [

@@ -38,14 +38,15 @@ from tournament.players.models import TO_BE_CHECKED, Bot, BotVersion, Player, Ve
 from tournament.players.selectors import PUBLIC_STATES
 from tournament.scrimmages.errors import InvalidScrimmageError
 from tournament.scrimmages.models import (
-    ON_ITS_WAY,
     OPEN,
     Answer,
     Batch,
     Scrimmage,
     ScrimmageState,
 )
-from tournament.store.services import read_blob
+from tournament.store.clock import read_clock
+from tournament.store.services import read_packed
+from tournament.store.waiting import QueuePlace, place_behind, queue_state
 
 DAY = timedelta(days=1)
 
@@ -72,31 +73,59 @@ def scrimmages_seen_by(player: Player) -> QuerySet[Scrimmage]:
     return scrimmages().filter(Q(asked_by=player) | Q(other__bot__owner=player))
 
 
-def place_in_queue(scrimmage: Scrimmage) -> int | None:
-    """Whose turn comes when: 1 for the next; None if it does not wait.
+TRICKLE_SECONDS = 10.0
+"""While tournaments or checks keep the site busy, one batch is begun at most so often."""
+UNKNOWN_BATCH_SECONDS = 5.0
+"""What a batch is taken to last where none has been played."""
+_MEASURED_BATCHES = 20
+
+
+def open_scrimmages() -> QuerySet[Scrimmage]:
+    """Those that are not over, each with its `QueueState` as ``standing``. None is ever held."""
+    return (
+        scrimmages()
+        .filter(state__in=OPEN)
+        .annotate(
+            standing=queue_state(
+                running=ScrimmageState.RUNNING,
+                queued=ScrimmageState.QUEUED,
+                stuck=ScrimmageState.STUCK,
+                held=Q(pk__in=[]),
+            )
+        )
+    )
+
+
+def place_in_queue(scrimmage: Scrimmage) -> QueuePlace | None:
+    """Whose turn comes when, and about how long it takes; None if it does not wait.
 
     All take turns, a batch each, and who has waited longest comes first.
     """
-    if scrimmage.state not in ON_ITS_WAY:
-        return None
-    return places_in_queue([scrimmage])[scrimmage.pk]
+    return places_in_queue([scrimmage]).get(scrimmage.pk)
 
 
-def places_in_queue(rows: Sequence[Scrimmage]) -> dict[int, int]:
-    """`place_in_queue` of several by id, those left out that do not wait; what is being played has place 1."""
-    if not any(row.state in ON_ITS_WAY for row in rows):
+def places_in_queue(rows: Sequence[Scrimmage]) -> dict[int, QueuePlace]:
+    """`place_in_queue` of several by id, those left out that do not wait."""
+    waiting = {ScrimmageState.WAITING, ScrimmageState.QUEUED}
+    if not any(row.state in waiting for row in rows):
         return {}
-    waiting = [pk for pk, _ in _turns()]
+    turns = Scrimmage.objects.filter(state__in=waiting).order_by("run_after", "pk")
+    ahead = {pk: number for number, pk in enumerate(turns.values_list("pk", flat=True))}
+    last = Batch.objects.order_by("-pk").values_list("wall_ms", flat=True)[:_MEASURED_BATCHES]
+    each = sum(last) / len(last) / 1000 if last else UNKNOWN_BATCH_SECONDS
+    is_busy = site_is_busy()
+    now = read_clock()
     return {
-        row.pk: waiting.index(row.pk) + 1 if row.pk in waiting else 1
+        row.pk: place_behind(
+            ahead.get(row.pk, 0),
+            len(ahead),
+            each_seconds=max(each, TRICKLE_SECONDS) if is_busy else each,
+            slots=1 if is_busy else settings.ARENA_SCRIMMAGE_SLOTS,
+            not_before=(row.run_after - now).total_seconds(),
+        )
         for row in rows
-        if row.state in ON_ITS_WAY
+        if row.state in waiting
     }
-
-
-def _turns() -> list[tuple[int, datetime]]:
-    turns = Scrimmage.objects.filter(state=ScrimmageState.WAITING).order_by("run_after", "pk")
-    return list(turns.values_list("pk", "run_after"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +384,7 @@ def _spell(value: object) -> str:
 
 def batch_record(batch: Batch) -> MatchRecord | None:
     """The record of a batch; None once it has expired. Raises BlobError if it cannot be read."""
-    return decode_record(read_blob(batch.record_sha256)) if batch.record_sha256 else None
+    return decode_record(read_packed(batch.record_sha256)) if batch.record_sha256 else None
 
 
 def batch_logs(batch: Batch, viewer: Player) -> tuple[SeatLog, ...]:
@@ -363,7 +392,7 @@ def batch_logs(batch: Batch, viewer: Player) -> tuple[SeatLog, ...]:
     if not batch.logs_sha256:
         return ()
     versions = (batch.scrimmage.first, batch.scrimmage.other)
-    logs = msgspec.json.decode(read_blob(batch.logs_sha256), type=tuple[SeatLog, ...])
+    logs = msgspec.json.decode(read_packed(batch.logs_sha256), type=tuple[SeatLog, ...])
     return tuple(log for log in logs if versions[log.entrant].bot.owner_id == viewer.pk)
 
 

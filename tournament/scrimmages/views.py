@@ -29,6 +29,7 @@ from tournament.scrimmages.errors import ScrimmageError
 from tournament.scrimmages.forms import AllowForm, ScrimmageForm
 from tournament.scrimmages.models import Answer, Batch, Difference, Scrimmage, ScrimmageState
 from tournament.scrimmages.services import CANCELLED_BY_OWNER, cancel_scrimmage
+from tournament.store.waiting import QueuePlace
 
 SCRIMMAGES_A_PAGE = 30
 BATCHES_A_PAGE = 10
@@ -48,7 +49,7 @@ class ScrimmageRow:
     game: str
     state: str
     state_label: str
-    place: int | None
+    place: QueuePlace | None
     sets: int
     most_sets: int
     asked_at: Any
@@ -66,7 +67,7 @@ def scrimmage_rows(rows: Sequence[Scrimmage]) -> list[ScrimmageRow]:
             game=_game_title(row.game),
             state=row.answer or _shown_state(row),
             state_label=spell_state(row),
-            place=places.get(row.pk) if row.state == ScrimmageState.WAITING else None,
+            place=places.get(row.pk),
             sets=row.sets,
             most_sets=row.most_sets,
             asked_at=row.asked_at,

@@ -47,6 +47,8 @@ class LeaseFields(models.Model):
     """When it was last handed to the broker; a message that was lost is sent again."""
     lease_owner = models.CharField(max_length=100, blank=True, default="", editable=False)
     lease_until = models.DateTimeField(null=True, editable=False)
+    claimed_at = models.DateTimeField(null=True, editable=False)
+    """When it was last claimed; it stays when the claim ends, so that it tells how long the work took."""
     fence = models.PositiveIntegerField(default=0, editable=False)
     """Counts the claims and cancellations; who holds an older number has lost the row."""
     attempts = models.PositiveSmallIntegerField(default=0, editable=False)
@@ -93,6 +95,7 @@ def claim(
         running,
         lease_owner=owner,
         lease_until=in_seconds(seconds),
+        claimed_at=Now(),
         fence=fence + 1,
     )
     return Lease(pk, fence + 1, owner) if claimed else None

@@ -1,4 +1,4 @@
-"""The pulses of the site: when a thing that should happen again and again last happened."""
+"""What the site knows of itself: when a thing that should happen again and again last did, and how much was counted."""
 
 from __future__ import annotations
 
@@ -14,3 +14,20 @@ class Pulse(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Tally(models.Model):
+    """A number that is counted up, or measured now and then: one value of a metric."""
+
+    name = models.CharField(max_length=60)
+    """Of the metric: ``attempts``."""
+    label = models.CharField(max_length=60, blank=True, default="")
+    """Which of its values: ``recorded``; empty if it has one only."""
+    value = models.FloatField(default=0)
+
+    class Meta:
+        verbose_name_plural = "tallies"
+        constraints = [models.UniqueConstraint("name", "label", name="tally_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.label}".rstrip()

@@ -159,7 +159,10 @@ def guard_each(rows: Iterable[RowT], act: Callable[[RowT], bool]) -> int:
 
 
 def drop_broken_connection() -> None:
-    """Let the next query connect anew if the connection to the database is broken."""
+    """Let the next query connect anew if the connection to the database is broken.
+
+    After an error, and where a connection has idled for so long that its server may have been restarted.
+    """
     if not connection.in_atomic_block:
         connection.close_if_unusable_or_obsolete()
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
+import time
+import uuid
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -10,6 +14,7 @@ from django.conf import settings
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
+from structlog.contextvars import bound_contextvars
 
 from engine.wheels import too_large
 from tournament.players.api import error_body
@@ -35,6 +40,43 @@ _RELAXED = {
 _LONGEST_LENGTH = 19
 """More digits are no length of anything."""
 _FORM_OVERHEAD_BYTES = 256 * 1024
+
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+"""What is taken over of what a proxy or a client calls its request: nothing that could forge a line of a log."""
+_SLOW_SECONDS = 1.0
+
+logger = logging.getLogger(__name__)
+
+
+def identify_request(get_response: GetResponse) -> GetResponse:
+    """Gives each request an id that its answer and all lines logged meanwhile carry: its own ``X-Request-ID``, or a fresh one.
+
+    What fails, or takes long, is logged with its address, but without the query, which may hold what is private.
+    """
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        sent = request.headers.get("X-Request-ID", "")
+        request_id = sent if _REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
+        began = time.monotonic()
+        with bound_contextvars(request=request_id):
+            response = get_response(request)
+            seconds = time.monotonic() - began
+            is_loud = (
+                seconds > _SLOW_SECONDS or response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
+            )
+            logger.log(
+                logging.WARNING if is_loud else logging.DEBUG,
+                "%s %s: %s after %.0f ms",
+                request.method,
+                request.path,
+                response.status_code,
+                1000 * seconds,
+            )
+        response.headers["X-Request-ID"] = request_id
+        return response
+
+    return answer
 
 
 def content_security_policy(path: str) -> str:

@@ -67,10 +67,19 @@ from tournament.competitions.selectors.trials import (
     trial_log,
     trials_of_version,
 )
+from tournament.competitions.selectors.waiting import (
+    Backlog,
+    backlog_of,
+    open_matches,
+    open_trials,
+    place_of_match,
+    place_of_trial,
+)
 
 __all__ = [
     "AttemptRow",
     "AwaitedVersion",
+    "Backlog",
     "EntrantRow",
     "MatchPage",
     "PairingPart",
@@ -87,6 +96,7 @@ __all__ = [
     "TournamentPage",
     "TournamentProgress",
     "all_series",
+    "backlog_of",
     "bots_to_enter",
     "conditions_to_try",
     "entrants_with_bots",
@@ -101,7 +111,11 @@ __all__ = [
     "match_record",
     "matches_of_bot",
     "notices_of",
+    "open_matches",
+    "open_trials",
     "pairing_row",
+    "place_of_match",
+    "place_of_trial",
     "preview_cancellation",
     "progress_of",
     "prospects",

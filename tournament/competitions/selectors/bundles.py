@@ -55,7 +55,7 @@ from tournament.competitions.selectors.engine_values import (
 from tournament.competitions.selectors.entries import entrants_with_bots
 from tournament.competitions.selectors.pages import has_sealed_results, revealed_secret
 from tournament.leaderboards.selectors import RatedChange, rated_changes
-from tournament.store.services import read_blob
+from tournament.store.services import read_packed
 
 PACKING_LEVEL = 6
 _CHUNK_BYTES = 1 << 16
@@ -75,7 +75,7 @@ class StoredRecords(Mapping[str, MatchRecord]):
 
     def __getitem__(self, key: str) -> MatchRecord:
         """The record of this match."""
-        record = decode_record(read_blob(self._blobs[key]))
+        record = decode_record(read_packed(self._blobs[key]))
         show_keys(record, self._prk, self._slug)
         return record
 

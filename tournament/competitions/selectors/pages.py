@@ -36,6 +36,7 @@ from tournament.competitions.selectors.engine_values import (
     tournament_key,
 )
 from tournament.competitions.selectors.entries import (
+    Prospect,
     spell_trial_state,
     trials_awaited,
     versions_awaited,
@@ -49,8 +50,14 @@ from tournament.competitions.selectors.stages import (
     pairing_row,
     stage_pages,
 )
+from tournament.competitions.selectors.waiting import place_of_trial
 from tournament.players.models import Bot, Player
-from tournament.store.services import read_blob
+from tournament.players.selectors import place_of_check
+from tournament.store.services import read_packed
+from tournament.store.waiting import QueuePlace
+
+PLACES_TOLD = 5
+"""Of so many versions that a tournament waits for the place in the queue is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,8 @@ class AwaitedVersion:
     version: str
     state: str
     state_label: str
+    queue: str = ""
+    """Where it stands in the queue; told of the first few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,15 +280,28 @@ def _awaited(tournament: Tournament) -> tuple[AwaitedVersion, ...]:
             version=version.version,
             state=version.state,
             state_label=version.get_state_display(),
+            queue=_spell_queue(place_of_check(version)) if number < PLACES_TOLD else "",
         )
-        for version in versions_awaited(tournament)
+        for number, version in enumerate(versions_awaited(tournament))
     ) + tuple(
         AwaitedVersion(
-            prospect.on_trial.bot.name, prospect.on_trial.version, *spell_trial_state(prospect)
+            prospect.on_trial.bot.name,
+            prospect.on_trial.version,
+            *spell_trial_state(prospect),
+            queue=_spell_queue(_place_of_trials(prospect)) if number < PLACES_TOLD else "",
         )
-        for prospect in trials_awaited(tournament)
+        for number, prospect in enumerate(trials_awaited(tournament))
         if prospect.on_trial is not None
     )
+
+
+def _place_of_trials(prospect: Prospect) -> QueuePlace | None:
+    """The place of the first trial that a prospect waits for."""
+    return next((place for trial in prospect.trials if (place := place_of_trial(trial))), None)
+
+
+def _spell_queue(place: QueuePlace | None) -> str:
+    return place.text if place else ""
 
 
 def with_progress(rows: QuerySet[Tournament], *, only_public: bool = False) -> QuerySet[Tournament]:
@@ -413,7 +435,7 @@ def match_record(match: Match) -> MatchRecord | None:
     """
     if not match.record_sha256:
         return None
-    record = decode_record(read_blob(match.record_sha256))
+    record = decode_record(read_packed(match.record_sha256))
     if revealed_secret(match.tournament):
         return with_keys(record, tournament_key(match.tournament), match.tournament.slug)
     return record
@@ -430,7 +452,7 @@ def superseded_record(slug: str, pk: int, *, for_staff: bool = False) -> MatchRe
     is_public = records_are_public(row.tournament) and is_seen
     if not row.record_sha256 or not (is_public or for_staff):
         raise SupersededMatch.DoesNotExist
-    record = decode_record(read_blob(row.record_sha256))
+    record = decode_record(read_packed(row.record_sha256))
     if revealed_secret(row.tournament):
         return with_keys(record, tournament_key(row.tournament), row.tournament.slug)
     return record
@@ -445,7 +467,7 @@ def match_logs(match: Match, viewer: Player) -> tuple[SeatLog, ...]:
             "index", "entrant__bots__position"
         )
     )
-    logs = msgspec.json.decode(read_blob(match.logs_sha256), type=tuple[SeatLog, ...])
+    logs = msgspec.json.decode(read_packed(match.logs_sha256), type=tuple[SeatLog, ...])
     return tuple(log for log in logs if (log.entrant, log.bot) in own)
 
 

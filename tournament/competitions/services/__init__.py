@@ -37,6 +37,7 @@ from tournament.competitions.services.planning import (
 )
 from tournament.competitions.services.playing import Play, forfeit_match, play_match
 from tournament.competitions.services.previewing import Preview, preview
+from tournament.competitions.services.queueing import keep_record, requeue_match
 from tournament.competitions.services.rounds import advance_round, publish_results, seal_results
 from tournament.competitions.services.rulings import (
     correct_result,
@@ -54,7 +55,7 @@ from tournament.competitions.services.series import (
 )
 from tournament.competitions.services.stages import stop_stage
 from tournament.competitions.services.sweeping import sweep_blobs
-from tournament.competitions.services.trials import retry_trial, run_trial
+from tournament.competitions.services.trials import cancel_trial, retry_trial, run_trial
 
 __all__ = [
     "Due",
@@ -65,6 +66,7 @@ __all__ = [
     "accept_invitation",
     "advance_round",
     "cancel_tournament",
+    "cancel_trial",
     "check_plan",
     "close_tournament",
     "correct_result",
@@ -77,6 +79,7 @@ __all__ = [
     "enter_series",
     "forfeit_match",
     "invite_partner",
+    "keep_record",
     "leave",
     "leave_series",
     "open_tournament",
@@ -87,6 +90,7 @@ __all__ = [
     "preview",
     "publish_results",
     "put_away_notices",
+    "requeue_match",
     "rerun_match",
     "restart_series",
     "restore_match",

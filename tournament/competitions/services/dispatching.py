@@ -53,6 +53,7 @@ from tournament.competitions.services.lifecycle import (
 from tournament.competitions.services.playing import count_failure
 from tournament.competitions.services.rounds import advance_round, publish_results
 from tournament.competitions.services.series import run_due_series
+from tournament.competitions.services.tallying import tally_attempts
 from tournament.competitions.services.trials import (
     queue_trials,
     request_due_trials,
@@ -139,6 +140,7 @@ def dispatch(*, rung: bool = False) -> Due:
     advance_decided_rounds()
     publish_due_results(now=now)
     note_bundle_digests()
+    tally_attempts()
     return Due(versions=queue_versions().ids, blocks=queue_matches(), trials=queue_trials())
 
 

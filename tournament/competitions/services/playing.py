@@ -50,7 +50,7 @@ from tournament.players.models import Player
 from tournament.players.services import Crash, count_match
 from tournament.store import leases
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
-from tournament.store.services import drop_broken_connection, put_blob, read_blob
+from tournament.store.services import drop_broken_connection, put_packed, read_blob
 
 logger = logging.getLogger(__name__)
 
@@ -156,8 +156,8 @@ def _unpack(wheel: str, cache: Path) -> tuple[BotSource, str]:
 
 def _record(match: Match, lease: Lease, played: PlayedMatch, *, sandboxed: bool) -> bool:
     """Write the blobs, then everything else in one transaction; False for a late result."""
-    record_sha256 = put_blob(encode_record(played.record))
-    logs_sha256 = put_blob(msgspec.json.encode(played.logs)) if _says_anything(played) else ""
+    record_sha256 = put_packed(encode_record(played.record))
+    logs_sha256 = put_packed(msgspec.json.encode(played.logs)) if _says_anything(played) else ""
     with transaction.atomic():
         recorded = MATCH_TRANSITIONS.move(
             leases.held(Match.objects.all(), lease),

@@ -68,7 +68,7 @@ from tournament.leaderboards.selectors import voided_results
 from tournament.leaderboards.services import unvoid_results, void_results
 from tournament.players.models import Player
 from tournament.store.leases import FREE_FIELDS
-from tournament.store.services import read_blob
+from tournament.store.services import read_packed
 
 RULED_IN = (TournamentState.RUNNING, TournamentState.FINISHED)
 
@@ -132,7 +132,7 @@ def restore_match(*, pairing: Pairing, reason: str, by: Player | None = None) ->
         raise TournamentStateError(
             f"{case.pairing.key} was not played: there is no record that could count"
         )
-    outcome = decode_record(read_blob(match.record_sha256)).outcome
+    outcome = decode_record(read_packed(match.record_sha256)).outcome
     return _rule(case, RulingKind.RESTORED, _decide(case, outcome))
 
 

@@ -51,6 +51,7 @@ STALE_SECONDS = 60.0
 """A trial queued for longer is queued again: its message may be lost. A worker may be at matches for that long."""
 URGENT_SECONDS = 600.0
 """So long before a close its trials no longer stand back behind matches."""
+RETRIABLE = (TrialState.STUCK, TrialState.FAILED)
 TRIALS_PER_SLOT = 4
 """How many trials are in flight for each worker slot."""
 _LONG = TIME_CONTROLS["long"]
@@ -280,12 +281,13 @@ def return_expired_trials() -> int:
 
 @transaction.atomic
 def retry_trial(*, trial: EntryTrial) -> EntryTrial:
-    """Play a trial again that is stuck or has failed, for every tournament that has not been sealed.
+    """Put a trial back into the queue that is stuck, has failed, or that a worker has, for every tournament that has not
+    been sealed. Whoever plays it now has lost it.
 
     Raises TournamentStateError for any other.
     """
-    is_over = trial.state in {TrialState.STUCK, TrialState.FAILED}
-    if not is_over or not TRIAL_TRANSITIONS.move_row(
+    again = (*RETRIABLE, TrialState.QUEUED, TrialState.RUNNING)
+    if trial.state not in again or not TRIAL_TRANSITIONS.move_row(
         trial,
         TrialState.PENDING,
         fence=trial.fence + 1,
@@ -299,4 +301,25 @@ def retry_trial(*, trial: EntryTrial) -> EntryTrial:
         raise TournamentStateError(
             f"{trial} is {trial.get_state_display()}: only one that is stuck or has failed is played again"
         )
+    return trial
+
+
+@transaction.atomic
+def cancel_trial(*, trial: EntryTrial, reason: str) -> EntryTrial:
+    """Let a trial count as failed that is not decided, so that no tournament waits for it: an older version plays.
+
+    Its owner is told. Raises TournamentStateError for one that is decided, or without a reason.
+    """
+    if not reason.strip():
+        raise TournamentStateError("give a reason: its owner will read it")
+    if trial.state in TRIAL_DECIDED or not TRIAL_TRANSITIONS.move_row(
+        trial,
+        TrialState.FAILED,
+        fence=trial.fence + 1,
+        reason=f"cancelled by staff: {reason.strip()}",
+        decided_at=Now(),
+        **leases.FREE_FIELDS,
+    ):
+        raise TournamentStateError(f"{trial} is {trial.get_state_display()} already")
+    _tell_owner(EntryTrial.objects.select_related("version__bot__owner").get(pk=trial.pk))
     return trial

@@ -128,8 +128,11 @@ def release_version(*, version: BotVersion) -> BotVersion:
 
 
 def retry_version(*, version: BotVersion) -> BotVersion:
-    """Check a stuck version again. Raises SubmissionError for any other."""
-    if version.state != VersionState.STUCK:
+    """Put a version back into the queue whose check is stuck, or that a worker has and does not get on with.
+
+    Whoever checks it now has lost it, and failures are counted anew. Raises SubmissionError for any other.
+    """
+    if version.state not in {VersionState.STUCK, VersionState.QUEUED, VersionState.RUNNING}:
         raise SubmissionError(f"{version} is not stuck")
     return _move(version, VersionState.SUBMITTED, "", attempts=0, run_after=Now())
 

@@ -7,6 +7,7 @@ from tournament.scrimmages.services.asking import (
     Wish,
     ask,
     cancel_scrimmage,
+    keep_records,
     retry_scrimmage,
 )
 from tournament.scrimmages.services.dispatching import (
@@ -26,6 +27,7 @@ __all__ = [
     "cancel_scrimmage",
     "end_barred_scrimmages",
     "expire_records",
+    "keep_records",
     "play_batch",
     "queue_scrimmages",
     "retry_scrimmage",

@@ -25,6 +25,7 @@ from tournament.scrimmages.errors import (
 )
 from tournament.scrimmages.models import (
     HYPOTHESES,
+    IN_FLIGHT,
     SCRIMMAGE_TRANSITIONS,
     TIME_CONTROLS,
     Difference,
@@ -183,9 +184,26 @@ def cancel_scrimmage(*, scrimmage: Scrimmage, reason: str) -> Scrimmage:
 
 @transaction.atomic
 def retry_scrimmage(*, scrimmage: Scrimmage) -> Scrimmage:
-    """Play a stuck scrimmage on. Raises ScrimmageError for any other."""
-    if scrimmage.state != ScrimmageState.STUCK or not SCRIMMAGE_TRANSITIONS.move_row(
-        scrimmage, ScrimmageState.WAITING, reason="", attempts=0, run_after=Now()
+    """Play a scrimmage on that is stuck, or whose batch a worker has and does not get on with.
+
+    Whoever plays that now has lost it, and failures are counted anew. Raises ScrimmageError for any other.
+    """
+    again = (ScrimmageState.STUCK, *IN_FLIGHT)
+    if scrimmage.state not in again or not SCRIMMAGE_TRANSITIONS.move_row(
+        scrimmage,
+        ScrimmageState.WAITING,
+        reason="",
+        attempts=0,
+        fence=scrimmage.fence + 1,
+        run_after=Now(),
+        **FREE_FIELDS,
     ):
         raise ScrimmageError("it is not stuck")
+    return scrimmage
+
+
+def keep_records(*, scrimmage: Scrimmage, kept: bool) -> Scrimmage:
+    """Keep the records and logs of a scrimmage however old they become, or let them expire like others."""
+    Scrimmage.objects.filter(pk=scrimmage.pk).update(is_kept=kept)
+    scrimmage.is_kept = kept
     return scrimmage

@@ -21,7 +21,12 @@ from tournament.scrimmages.models import (
     Scrimmage,
     ScrimmageState,
 )
-from tournament.scrimmages.selectors import barred_scrimmages, site_is_busy, why_ended
+from tournament.scrimmages.selectors import (
+    TRICKLE_SECONDS,
+    barred_scrimmages,
+    site_is_busy,
+    why_ended,
+)
 from tournament.scrimmages.services.asking import cancel_scrimmage
 from tournament.scrimmages.services.playing import count_failure
 from tournament.store.clock import in_seconds
@@ -30,8 +35,6 @@ from tournament.store.services import beat, guard_each
 
 STALE_SECONDS = 60.0
 """A batch queued for longer is queued again: its message may be lost. A worker may be at others for that long."""
-TRICKLE_SECONDS = 10.0
-"""While tournaments or checks keep the site busy, one batch is begun at most so often."""
 
 
 def scrimmages_to_play() -> tuple[int, ...]:

@@ -35,7 +35,7 @@ from tournament.scrimmages.models import (
 from tournament.scrimmages.selectors import batch_spec, judge, last_batch, sets_of
 from tournament.store import leases
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
-from tournament.store.services import drop_broken_connection, put_blob
+from tournament.store.services import drop_broken_connection, put_packed
 
 logger = logging.getLogger(__name__)
 
@@ -145,8 +145,8 @@ def _record(
     is_faulty = record.outcome.termination is not Termination.COMPLETED
     scores = [] if is_faulty else scores_of_sets(record)
     judged = judge(scrimmage, [*sets_of(scrimmage), *scores], is_faulty=is_faulty)
-    record_sha256 = put_blob(encode_record(record))
-    logs_sha256 = put_blob(msgspec.json.encode(played.logs)) if _says_anything(played) else ""
+    record_sha256 = put_packed(encode_record(record))
+    logs_sha256 = put_packed(msgspec.json.encode(played.logs)) if _says_anything(played) else ""
     with transaction.atomic():
         recorded = SCRIMMAGE_TRANSITIONS.move(
             leases.held(Scrimmage.objects.all(), lease),

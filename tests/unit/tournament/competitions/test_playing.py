@@ -34,7 +34,7 @@ from tournament.leaderboards.models import RatingEvent
 from tournament.store.clock import in_seconds
 from tournament.store.errors import BlobDamagedError
 from tournament.store.leases import MAX_ATTEMPTS, StoppedError
-from tournament.store.services import read_blob
+from tournament.store.services import read_packed
 
 pytestmark = pytest.mark.django_db
 
@@ -75,7 +75,7 @@ def endings(match: Match) -> list[str]:
 def test_played_match_has_result_record_and_attempt(match, plays):
     assert play(match) is Play.RECORDED
     assert (match.state, match.termination) == (MatchState.FINISHED, "completed")
-    record = decode_record(read_blob(match.record_sha256))
+    record = decode_record(read_packed(match.record_sha256))
     assert record.digest == match.digest == compute_digest(record)
     assert record.match_key == "SE/R1/M1"
     assert match.lease_owner == ""

@@ -65,10 +65,11 @@ def test_no_more_are_in_flight_than_there_are_slots(settings):
 
 def test_they_take_turns_a_batch_each():
     first, second = several(2)
-    assert (place_in_queue(first), place_in_queue(second)) == (1, 2)
+    assert [place_in_queue(each).place for each in (first, second)] == [1, 2]
     assert services.scrimmages_to_play() == (first.pk,)
     play(first)
-    assert places_in_queue(list(Scrimmage.objects.all())) == {second.pk: 1, first.pk: 2}
+    places = places_in_queue(list(Scrimmage.objects.all()))
+    assert {pk: each.place for pk, each in places.items()} == {second.pk: 1, first.pk: 2}
     assert services.scrimmages_to_play() == (second.pk,)
     play(second)
     assert services.scrimmages_to_play() == (first.pk,)

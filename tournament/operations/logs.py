@@ -1,0 +1,102 @@
+"""What the processes of a site log: lines for people or JSON for machines, with the ids of what is being done, no secrets.
+
+Code logs by the standard library's `logging`. Whoever begins something binds its ids by `structlog.contextvars`
+(``request`` in the web server, ``task`` in a worker, ``match`` and ``attempt`` while one is played), and each line that is
+written meanwhile, by whatever library, carries them. It is used before Django is loaded, by the settings, and must not know
+Django.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+import structlog
+from structlog.typing import EventDict, Processor, ProcessorReturnValue, WrappedLogger
+
+FORMATS = ("line", "json")
+HIDDEN = "[hidden]"
+_SECRETS = (
+    # A password in an address: postgresql://user:password@host
+    (re.compile(r"(\w+://[^\s:/@]*):[^\s/@]+@"), rf"\1:{HIDDEN}@"),
+    # What a program sends to be let in, and a token of ours wherever it stands
+    (re.compile(r"(?i)\b(bearer|basic|token) [\w.+/=~-]{8,}"), rf"\1 {HIDDEN}"),
+    # Named secrets, as in headers, forms and settings
+    (
+        re.compile(
+            r"(?i)((?:password|passwd|secret|secret_key|api_?key|access_key|sessionid|csrftoken|cookie)"
+            r"['\"]?\s*[=:]\s*['\"]?)[^\s'\",;&]+"
+        ),
+        rf"\1{HIDDEN}",
+    ),
+)
+_OWN = {"event", "timestamp", "level", "logger", "process", "exception", "stack"}
+
+
+def logging_settings(form: str, level: str) -> dict[str, Any]:
+    """Django's LOGGING for one of `FORMATS`."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {form: {"()": log_formatter, "form": form}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": form}},
+        "loggers": {
+            "axes": {"level": "WARNING"},  # it tells of each login otherwise
+            "django.server": {"handlers": [], "propagate": True},
+        },
+        "root": {"handlers": ["stderr"], "level": level},
+    }
+
+
+def log_formatter(form: str) -> logging.Formatter:
+    """Makes a line of a record of the standard library."""
+    ending: Processor = spell_line if form == "line" else structlog.processors.JSONRenderer()
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.contextvars.merge_contextvars,
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+        ],
+        processors=[
+            _add_process,
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            structlog.processors.StackInfoRenderer(),
+            hide_secrets,
+            ending,
+        ],
+    )
+
+
+def _add_process(_: WrappedLogger, __: str, event: EventDict) -> ProcessorReturnValue:
+    record: logging.LogRecord | None = event.get("_record")
+    if record is not None:
+        event["process"] = record.process
+    return event
+
+
+def hide_secrets(_: WrappedLogger, __: str, event: EventDict) -> ProcessorReturnValue:
+    """The line without what looks like a password, a token or a key, wherever in it that stands."""
+    return {name: _hide(value) for name, value in event.items()}
+
+
+def _hide(value: Any) -> Any:
+    if isinstance(value, str):
+        for pattern, instead in _SECRETS:
+            value = pattern.sub(instead, value)
+        return value
+    if isinstance(value, Mapping):
+        return {name: _hide(each) for name, each in value.items()}
+    return value
+
+
+def spell_line(_: WrappedLogger, __: str, event: MutableMapping[str, Any]) -> str:
+    """``2026-11-30T10:00:00Z INFO name 17: message [match=3 task=abc]``, and below it what went wrong."""
+    ids = " ".join(f"{name}={event[name]}" for name in sorted(event) if name not in _OWN)
+    head = f"{event['timestamp']} {event['level'].upper()} {event['logger']} {event['process']}: "
+    lines = [f"{head}{event['event']}{f' [{ids}]' if ids else ''}"]
+    lines += [event[name] for name in ("exception", "stack") if event.get(name)]
+    return "\n".join(lines)
