@@ -269,7 +269,7 @@ USE_TZ = True
 
 # --- what it keeps ----------------------------------------------------------------------------
 
-DATABASES = {"default": _database()}
+DATABASES = {"default": _database(os.environ.get("ARENA_DATABASE"), ARENA_HOME)}
 
 STATIC_URL = "static/"
 STATIC_ROOT = ARENA_HOME / "static"
