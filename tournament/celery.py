@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from celery import Celery
@@ -23,14 +24,14 @@ from celery.signals import (
     worker_shutting_down,
 )
 
+from tournament.store.queues import PLAYING_QUEUES, spelled_out
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tournament.settings")
 
 app = Celery("tournament")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.imports = ("tournament.tasks",)
 
-PLAYING_QUEUES = {"validation", "matches"}
-"""Who takes from one of them plays bots, and reports what its machine is."""
 logger = logging.getLogger(__name__)
 
 _stopping_since = multiprocessing.Value("d", 0.0)
@@ -61,20 +62,28 @@ def _close_connections(**_: Any) -> None:
 @worker_init.connect  # type: ignore[untyped-decorator]
 def _report(sender: Any, **_: Any) -> None:
     """Before the pool is forked, so that its children know already what the walls come to."""
+    taken = sender.app.amqp.queues
+    for queue in spelled_out(taken.consume_from):
+        if queue not in taken.consume_from:
+            taken.select_add(queue)
     if _plays(sender.app):
         from tournament.workers.services import report_worker
 
-        _tell(report_worker, sender.hostname)
+        _tell(report_worker, sender.hostname, **_service(sender))
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def _go_on_reporting(sender: Any, **_: Any) -> None:
-    """Give a sign of life every so often, from the main process, whatever its children do."""
-    if _plays(sender.app) and not _reporting:
-        from tournament.workers.services import REPORT_SECONDS, give_sign_of_life
+    """Give a sign of life now and then, from the main process, whatever its children do."""
+    if not _plays(sender.app):
+        return
+    from tournament.workers.services import REPORT_SECONDS, give_sign_of_life
 
+    sign = partial(_tell, give_sign_of_life, sender.hostname, **_service(sender.controller))
+    sign()  # it has waited for the broker, perhaps for long
+    if not _reporting:
         _reporting.append(sender.hostname)
-        sender.timer.call_repeatedly(REPORT_SECONDS, _tell, (give_sign_of_life, sender.hostname))
+        sender.timer.call_repeatedly(REPORT_SECONDS, sign)
 
 
 @worker_shutdown.connect  # type: ignore[untyped-decorator]
@@ -94,12 +103,17 @@ def _plays(app: Celery) -> bool:
     return bool(PLAYING_QUEUES & set(app.amqp.queues.consume_from))
 
 
-def _tell(service: Callable[..., None], name: str) -> None:
+def _service(worker: Any) -> dict[str, Any]:
+    """What a worker takes, and how many of it at once."""
+    return {"queues": sorted(worker.app.amqp.queues.consume_from), "slots": worker.concurrency}
+
+
+def _tell(service: Callable[..., None], name: str, **about: Any) -> None:
     """Call a service of the workers' reports; a database that is away stops no worker."""
     from django.db import DatabaseError, connections
 
     try:
-        service(name=name)
+        service(name=name, **about)
     except DatabaseError as error:
         logger.warning("%s could not be written down: %s", service.__name__, error)
     finally:

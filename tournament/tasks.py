@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from celery import Task, shared_task
@@ -17,11 +17,15 @@ from kombu.exceptions import OperationalError
 
 from tournament.celery import stop_seconds
 from tournament.competitions import services as competitions
+from tournament.competitions.selectors.engine_values import time_controls_of_matches
+from tournament.competitions.selectors.trials import time_controls_of_trials
 from tournament.competitions.services import Play
 from tournament.players import services as players
 from tournament.scrimmages import selectors as scrimmage_rows
 from tournament.scrimmages import services as scrimmages
 from tournament.scrimmages.services import BatchPlay
+from tournament.store.queues import VALIDATION, match_queue
+from tournament.workers import selectors as workers
 
 logger = logging.getLogger(__name__)
 
@@ -29,14 +33,29 @@ logger = logging.getLogger(__name__)
 @shared_task(name="tournament.dispatch")  # type: ignore[untyped-decorator]
 def dispatch(*, rung: bool = False) -> None:
     """Do all that is due and publish what is to be done; beat sends it every second."""
-    due = competitions.dispatch(rung=rung)
-    messages: list[tuple[Any, int | list[int]]] = [(validate, version) for version in due.versions]
-    messages += [(play_matches, list(block)) for block in due.blocks]
-    messages += [(try_entry, trial) for trial in due.trials]
-    messages += [(play_batch, scrimmage) for scrimmage in scrimmages.scrimmages_to_play()]
-    for task, about in messages:
-        if not publish(task, about):
+    now = workers.capacity()
+    due = competitions.dispatch(rung=rung, capacity=now)
+    batches = scrimmages.scrimmages_to_play(capacity=now)
+    for task, about, queue in (
+        *((validate, version, VALIDATION) for version in due.versions),
+        *_by_time_control(play_matches, due.blocks, time_controls_of_matches),
+        *_by_time_control(try_entry, due.trials, time_controls_of_trials),
+        *_by_time_control(play_batch, batches, scrimmage_rows.time_controls_of),
+    ):
+        if not publish(task, about, queue=queue):
             break  # the broker is away: each further try would wait as long, and dispatch mends it
+
+
+def _by_time_control(
+    task: Task[..., Any],
+    things: Sequence[int | tuple[int, ...]],
+    time_controls_of: Callable[[Collection[int]], Mapping[int, str]],
+) -> Iterator[tuple[Task[..., Any], int | list[int], str]]:
+    """A message about each thing (or block of them, whose time control is one), and the queue that it belongs into."""
+    firsts = [thing if isinstance(thing, int) else thing[0] for thing in things]
+    controls = time_controls_of(firsts) if firsts else {}
+    for thing, first in zip(things, firsts, strict=True):
+        yield task, thing if isinstance(thing, int) else list(thing), match_queue(controls[first])
 
 
 @shared_task(name="tournament.validate")  # type: ignore[untyped-decorator]
@@ -74,8 +93,11 @@ def play_batch(scrimmage_id: int) -> None:
         return
     came = scrimmages.play_batch(scrimmage_id=scrimmage_id, stop_seconds=stop_seconds)
     if came is BatchPlay.RECORDED:
-        for scrimmage in scrimmages.queue_scrimmages():
-            publish(play_batch, scrimmage)
+        batches = scrimmages.queue_scrimmages(capacity=workers.capacity())
+        for task, about, queue in _by_time_control(
+            play_batch, batches, scrimmage_rows.time_controls_of
+        ):
+            publish(task, about, queue=queue)
 
 
 @shared_task(name="tournament.sweep")  # type: ignore[untyped-decorator]
@@ -85,10 +107,10 @@ def sweep() -> None:
     competitions.sweep_blobs(also_keep=scrimmage_rows.blobs_in_use())
 
 
-def publish(task: Task[..., Any], *args: Any, **kwargs: Any) -> bool:
+def publish(task: Task[..., Any], *args: Any, queue: str | None = None, **kwargs: Any) -> bool:
     """Send a message; False if the broker did not take it within its 2 s, which dispatch mends."""
     try:
-        task.apply_async(args=args, kwargs=kwargs)
+        task.apply_async(args=args, kwargs=kwargs, queue=queue)
     except OperationalError as error:
         logger.warning("%s%r was not published: %s", task.name, args, error)
         return False

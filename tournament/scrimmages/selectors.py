@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -380,6 +380,11 @@ def compare_command(scrimmage: Scrimmage) -> str:
 
 def _spell(value: object) -> str:
     return msgspec.json.encode(value).decode().strip('"')
+
+
+def time_controls_of(scrimmages: Collection[int]) -> dict[int, str]:
+    """By scrimmage the time control that its sets are played with."""
+    return dict(Scrimmage.objects.filter(pk__in=scrimmages).values_list("pk", "time_control"))
 
 
 def batch_record(batch: Batch) -> MatchRecord | None:

@@ -53,10 +53,10 @@ class Capacity:
     """False while no worker has been heard of: then what was sent once is not sent again."""
 
     @classmethod
-    def assumed(cls) -> Capacity:
-        """What the settings say, as long as no worker has said anything."""
+    def by_settings(cls, *, is_known: bool = True) -> Capacity:
+        """What the settings say: ``ARENA_WORKER_SLOTS`` of everything."""
         slots = settings.ARENA_WORKER_SLOTS
-        return cls(dict.fromkeys(PLAYING_QUEUES, slots), slots, is_known=False)
+        return cls(dict.fromkeys(PLAYING_QUEUES, slots), slots, is_known)
 
     def of(self, queue: str) -> int:
         """How much of that queue is taken at once; 0 if nobody takes from it."""

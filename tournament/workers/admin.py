@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 
 from engine.sandbox.findings import Finding
 from tournament.players.admin import ReadOnlyAdmin, spell_moment
+from tournament.store.queues import MATCHES
 from tournament.workers.models import WorkerReport
 from tournament.workers.selectors import findings_of, is_silent
 
@@ -20,7 +21,16 @@ _GRADES = {"ok": "ok", "weak": "could be stronger", "missing": "missing"}
 class WorkerReportAdmin(ReadOnlyAdmin):
     """One row a worker; its page tells what ``manage.py doctor`` tells there."""
 
-    list_display = ("name", "state", "sandbox", "weaker", "python", "speed", "last_sign_of_life")
+    list_display = (
+        "name",
+        "state",
+        "takes",
+        "sandbox",
+        "weaker",
+        "python",
+        "speed",
+        "last_sign_of_life",
+    )
     list_filter = ("level",)
     search_fields = ("name", "host")
     ordering = ("name",)
@@ -28,6 +38,7 @@ class WorkerReportAdmin(ReadOnlyAdmin):
         "name",
         "host",
         "state",
+        "takes",
         "sandbox",
         "all_findings",
         "python",
@@ -52,6 +63,12 @@ class WorkerReportAdmin(ReadOnlyAdmin):
                 '<b class="arena-errors">silent since {} UTC</b>', spell_moment(row.seen_at)
             )
         return "there"
+
+    @admin.display(description="Takes")
+    def takes(self, row: WorkerReport) -> str:
+        """What it plays, and how much at once."""
+        queues = [queue for queue in row.queues if queue != MATCHES]
+        return f"{', '.join(queues) or 'nothing'}; {row.slots} at once"
 
     @admin.display(description="Sandbox", ordering="level")
     def sandbox(self, row: WorkerReport) -> str:

@@ -23,6 +23,10 @@ class WorkerReport(models.Model):
     """What bots may use there, with versions."""
     rules_version = models.CharField(max_length=30)
     """A tournament of another version is not played there."""
+    queues = models.JSONField(default=list)
+    """What it takes from; by them `tournament.store.queues.Capacity` is counted."""
+    slots = models.PositiveSmallIntegerField(default=1)
+    """How many matches it plays at once."""
     budget_percent = models.PositiveSmallIntegerField()
     """What it grants of the time controls' CPU time, for its speed: 200 on a machine half as fast as the reference."""
     started_at = models.DateTimeField(db_default=Now())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,25 +16,28 @@ from engine.sandbox.probe import ProbeReport, probe_sandbox, require_sandbox
 from engine.sandbox.speed import budget_percent
 from tournament.competitions.models import RULES_VERSION
 from tournament.store.clock import in_seconds
+from tournament.store.queues import MATCH_QUEUES, VALIDATION
 from tournament.workers.models import WorkerReport
 
+ALL_QUEUES = (VALIDATION, *MATCH_QUEUES)
 REPORT_SECONDS = 30
 """How often a worker gives a sign of life."""
 _FORGET_SECONDS = 7 * 86_400
 """Containers have another name after each start: what is silent for so long is forgotten."""
 
 
-def report_worker(*, name: str) -> None:
-    """Try the walls here, measure this machine, and write both down."""
-    WorkerReport.objects.update_or_create(name=name, defaults=_look_here())
+def report_worker(*, name: str, queues: Sequence[str] = ALL_QUEUES, slots: int = 1) -> None:
+    """Try the walls here, measure this machine, and write both down with what the worker takes."""
+    found = {**_look_here(), "queues": list(queues), "slots": slots}
+    WorkerReport.objects.update_or_create(name=name, defaults=found)
     WorkerReport.objects.filter(seen_at__lt=in_seconds(-_FORGET_SECONDS)).delete()
 
 
-def give_sign_of_life(*, name: str) -> None:
+def give_sign_of_life(*, name: str, queues: Sequence[str] = ALL_QUEUES, slots: int = 1) -> None:
     """Say that the worker is there; where no bot can be held, or its row is gone, look again."""
     known = WorkerReport.objects.filter(name=name)
     if not known.exclude(level="").update(seen_at=Now()):
-        report_worker(name=name)
+        report_worker(name=name, queues=queues, slots=slots)
 
 
 def sign_off(*, name: str) -> None:

@@ -10,11 +10,20 @@ import threading
 import pytest
 from kombu.exceptions import OperationalError
 
+from tests.scrimmage_factories import make_scrimmage, version_of
 from tests.tournament_factories import make_bot, make_player, make_tournament, start, submit
 from tournament import celery, tasks
-from tournament.competitions.models import Match, MatchState, Round, TournamentState
+from tournament.competitions.models import (
+    RULES_VERSION,
+    EntryTrial,
+    Match,
+    MatchState,
+    Round,
+    TournamentState,
+)
 from tournament.competitions.services import Play
 from tournament.players.models import BotVersion
+from tournament.workers.models import WorkerReport
 
 pytestmark = pytest.mark.django_db
 
@@ -41,9 +50,43 @@ def test_dispatch_publishes_versions_and_blocks(sent):
     tournament = start(make_tournament([make_bot("alpha"), make_bot("beta")]))
     tasks.dispatch(rung=True)
     assert sent == [
-        ("tournament.validate", (version.pk,), {}),
-        ("tournament.play_matches", ([tournament.matches.get().pk],), {}),
+        ("tournament.validate", (version.pk,), {"queue": "validation"}),
+        (
+            "tournament.play_matches",
+            ([tournament.matches.get().pk],),
+            {"queue": "matches.standard"},
+        ),
     ]
+
+
+def test_what_is_played_goes_into_the_queue_of_its_time_control_if_a_worker_takes_from_it(sent):
+    bots = [make_bot("alpha"), make_bot("beta")]
+    slow = start(make_tournament(bots, name="Slow", time_control="long"))
+    start(make_tournament(bots, name="Standard", time_control="standard"))
+    make_tournament(
+        bots[:1], name="Open", time_control="fast", contest={"kind": "boards", "boards": 2}
+    )
+    first, other = map(version_of, bots)
+    scrimmage = make_scrimmage(first=first, other=other, time_control="fast")
+    WorkerReport.objects.create(
+        name="matches@one",
+        level="bubblewrap",
+        rules_version=RULES_VERSION,
+        budget_percent=100,
+        queues=["matches.long", "matches.fast"],
+        slots=2,
+    )
+    tasks.dispatch(rung=True)
+    assert EntryTrial.objects.filter(conditions__time_control__name="fast").exists()
+    told = [(name, queue["queue"]) for name, _, queue in sent]
+    assert sorted(told) == [
+        ("tournament.play_batch", "matches.fast"),
+        ("tournament.play_matches", "matches.long"),
+        ("tournament.try_entry", "matches.fast"),
+    ]
+    about = {name: args for name, args, _ in sent}
+    assert about["tournament.play_matches"] == ([slow.matches.get().pk],)
+    assert about["tournament.play_batch"] == (scrimmage.pk,)
 
 
 def test_block_that_empties_a_round_rings_dispatch(sent, trusted):
@@ -138,23 +181,26 @@ def test_dispatch_stops_publishing_at_the_first_refusal(monkeypatch):
     for name in ("alpha", "beta", "gamma"):
         submit(make_player(), name)
     tried = []
-    monkeypatch.setattr(tasks, "publish", lambda task, *args: tried.append(args))
+    monkeypatch.setattr(tasks, "publish", lambda task, *args, **_: tried.append(args))
     tasks.dispatch(rung=True)
     assert len(tried) == 1
 
 
 def test_whole_cup_is_played_by_its_messages_alone(trusted, monkeypatch):
     """The queue is a list here, and every message comes twice."""
-    queue = []
-    monkeypatch.setattr(
-        tasks, "publish", lambda task, *args, **kw: queue.extend([(task, args, kw)] * 2) or True
-    )
+    messages = []
+
+    def publish(task, *args, queue=None, **kwargs):
+        messages.extend([(task, args, kwargs)] * 2)
+        return True
+
+    monkeypatch.setattr(tasks, "publish", publish)
     tournament = start(make_tournament([make_bot(f"bot{i}") for i in range(5)]))
     tasks.dispatch(rung=True)
     for _ in range(100):
-        if not queue:
+        if not messages:
             break
-        task, args, kwargs = queue.pop(0)
+        task, args, kwargs = messages.pop(0)
         task(*args, **kwargs)
     tournament.refresh_from_db()
     assert tournament.state == TournamentState.FINISHED

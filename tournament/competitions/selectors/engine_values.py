@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -269,6 +270,12 @@ def match_to_play(pk: int) -> Match:
         .prefetch_related("pairing__entrants")
         .get(pk=pk)
     )
+
+
+def time_controls_of_matches(matches: Collection[int]) -> dict[int, str]:
+    """By match the name of the time control that it is played with."""
+    rows = Match.objects.filter(pk__in=matches)
+    return dict(rows.values_list("pk", "pairing__round__stage__time_control__name"))
 
 
 def match_spec(match: Match) -> MatchSpec:

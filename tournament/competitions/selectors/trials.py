@@ -136,6 +136,12 @@ def trial_conditions(trial: EntryTrial) -> Conditions:
     return msgspec.convert(trial.conditions, Conditions)
 
 
+def time_controls_of_trials(trials: Collection[int]) -> dict[int, str]:
+    """By trial the time control that it is played with."""
+    rows = EntryTrial.objects.filter(pk__in=trials)
+    return dict(rows.values_list("pk", "conditions__time_control__name"))
+
+
 def trial_log(trial: EntryTrial) -> str:
     """What it printed meanwhile, empty if nothing. Only its owner and auditors may see it. Raises BlobError."""
     return read_blob(trial.log_sha256).decode() if trial.log_sha256 else ""

@@ -12,13 +12,13 @@ import heapq
 import itertools
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from operator import itemgetter
 
-from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Avg, Count, Exists, OuterRef, Q
 from django.db.models.functions import Now
@@ -62,6 +62,7 @@ from tournament.competitions.services.trials import (
 from tournament.players.services import queue_versions, return_expired_versions
 from tournament.store.clock import in_seconds, read_clock
 from tournament.store.leases import Lease, expired
+from tournament.store.queues import Capacity, match_queue
 from tournament.store.services import beat, guard_each
 
 logger = logging.getLogger(__name__)
@@ -99,6 +100,8 @@ class _Load:
 
     tournament: Tournament
     in_flight: int
+    controls: Mapping[int, str]
+    """By stage the time control that its matches are played with, and so their queue."""
 
     @cached_property
     def match_seconds(self) -> float:
@@ -111,20 +114,25 @@ class _Load:
         return max(1, min(MAX_BLOCK, int(BLOCK_SECONDS / self.match_seconds)))
 
     @property
-    def blocks_in_flight(self) -> int:
-        """How many messages what is in flight comes to."""
-        return math.ceil(self.in_flight / self.block_size) if self.in_flight else 0
+    def is_mixed(self) -> bool:
+        """Whether its stages have different time controls."""
+        return len(set(self.controls.values())) > 1
+
+    def stages_of(self, controls: Collection[str]) -> list[int]:
+        """Its stages that are played with one of these time controls."""
+        return [stage for stage, control in self.controls.items() if control in controls]
 
     def cost_of(self, block: Sequence[int]) -> float:
         """The seconds of work in a block, by the tournament's weight."""
         return len(block) * self.match_seconds / self.tournament.weight
 
 
-def dispatch(*, rung: bool = False) -> Due:
+def dispatch(*, rung: bool = False, capacity: Capacity | None = None) -> Due:
     """Do all that is due by the database's clock; what to publish.
 
     Returns at once, with nothing, if it ran less than half a second ago, unless `rung`: a block has
-    emptied a round.
+    emptied a round. `capacity` is what the workers take (by default what the settings assume): nothing
+    is published that none of them takes.
     """
     if not beat(name="dispatch", at_least_seconds=0 if rung else MIN_SECONDS_BETWEEN):
         return Due()
@@ -141,7 +149,11 @@ def dispatch(*, rung: bool = False) -> Due:
     publish_due_results(now=now)
     note_bundle_digests()
     tally_attempts()
-    return Due(versions=queue_versions().ids, blocks=queue_matches(), trials=queue_trials())
+    return Due(
+        versions=queue_versions(capacity=capacity).ids,
+        blocks=queue_matches(capacity=capacity),
+        trials=queue_trials(capacity=capacity),
+    )
 
 
 def return_expired_matches() -> int:
@@ -242,23 +254,58 @@ def advance_decided_rounds() -> int:
 
 
 @transaction.atomic
-def queue_matches() -> tuple[tuple[int, ...], ...]:
-    """Choose the blocks to publish now and mark their matches queued.
+def queue_matches(*, capacity: Capacity | None = None) -> tuple[tuple[int, ...], ...]:
+    """Choose the blocks to publish now and mark their matches queued; each is of one time control.
 
     The next block is always that of the tournament whose turn it is (`QueueClock`), so that those with
     matches waiting share the workers by their weights, however many they are. No more is in flight than a
-    small multiple of the worker slots. Matches queued so long ago that their message may be lost are chosen
-    first.
+    small multiple of the worker slots, with each time control of those slots that play it. Matches queued so
+    long ago that their message may be lost are chosen first, as long as a worker is there to take them.
     """
+    capacity = capacity or Capacity.by_settings()
     clock = _lock_clock()
     loads = _loads()
-    blocks = _stale_blocks(loads)
-    room = settings.ARENA_WORKER_SLOTS * BLOCKS_PER_SLOT - sum(
-        load.blocks_in_flight for load in loads.values()
-    )
-    if room > 0:
+    blocks = _stale_blocks(loads, capacity) if capacity.is_known else []
+    room = _Room(capacity, loads.values())
+    if room.total > 0:
         blocks += _take_turns(clock, loads, room)
     return tuple(blocks)
+
+
+class _Room:
+    """How many more blocks may be in flight, in all and of each time control."""
+
+    def __init__(self, capacity: Capacity, loads: Iterable[_Load]) -> None:
+        self.total = capacity.total * BLOCKS_PER_SLOT
+        self._of = Counter(
+            {
+                control: capacity.of(match_queue(control)) * BLOCKS_PER_SLOT
+                for control in capacity.time_controls
+            }
+        )
+        for load in loads:
+            for control, count in _in_flight_by_control(load).items():
+                self.take(control, math.ceil(count / load.block_size) if count else 0)
+
+    @property
+    def controls(self) -> set[str]:
+        """The time controls with room for one more."""
+        return {control for control, blocks in self._of.items() if blocks > 0}
+
+    def take(self, control: str, blocks: int = 1) -> None:
+        """Have less of it."""
+        self.total -= blocks
+        self._of[control] -= blocks
+
+
+def _in_flight_by_control(load: _Load) -> Mapping[str, int]:
+    controls = set(load.controls.values())
+    if not load.in_flight or len(controls) == 1:
+        return dict.fromkeys(controls, load.in_flight)
+    rows = Match.objects.filter(tournament=load.tournament, state__in=IN_FLIGHT)
+    return Counter(
+        load.controls[stage] for stage in rows.values_list("pairing__round__stage", flat=True)
+    )
 
 
 def _lock_clock() -> QueueClock:
@@ -267,17 +314,20 @@ def _lock_clock() -> QueueClock:
     return QueueClock.objects.select_for_update().get(pk=1)
 
 
-def _take_turns(clock: QueueClock, loads: Mapping[int, _Load], room: int) -> list[tuple[int, ...]]:
-    """Up to `room` blocks, each of the tournament whose turn comes first."""
+def _take_turns(
+    clock: QueueClock, loads: Mapping[int, _Load], room: _Room
+) -> list[tuple[int, ...]]:
+    """As many blocks as there is room for, each of the tournament whose turn comes first."""
     turns = [(clock.turn_of(pk), pk) for pk in loads]
     heapq.heapify(turns)
     blocks: list[tuple[int, ...]] = []
-    while turns and len(blocks) < room:
+    while turns and room.total > 0:
         _, pk = heapq.heappop(turns)
         load = loads[pk]
-        block = _take_block(load)
+        control, block = _take_block(load, room.controls)
         if block:
             blocks.append(block)
+            room.take(control)
             load.in_flight += len(block)
             clock.serve(pk, load.cost_of(block))
             heapq.heappush(turns, (clock.turn_of(pk), pk))
@@ -299,8 +349,15 @@ def _loads() -> dict[int, _Load]:
     waiting = Match.objects.filter(
         tournament=OuterRef("pk"), state=MatchState.PENDING, run_after__lte=Now()
     )
-    active = running.filter(Q(pk__in=counts) | Exists(waiting))
-    return {tournament.pk: _Load(tournament, counts.get(tournament.pk, 0)) for tournament in active}
+    active = running.filter(Q(pk__in=counts) | Exists(waiting)).prefetch_related("stages")
+    return {
+        tournament.pk: _Load(
+            tournament,
+            counts.get(tournament.pk, 0),
+            {stage.pk: stage.time_control["name"] for stage in tournament.stages.all()},
+        )
+        for tournament in active
+    }
 
 
 def _match_seconds(tournament: Tournament) -> float:
@@ -314,20 +371,31 @@ def _match_seconds(tournament: Tournament) -> float:
     return UNKNOWN_MATCH_SECONDS if mean is None else max(mean / 1000, 0.001)
 
 
-def _stale_blocks(loads: Mapping[int, _Load]) -> list[tuple[int, ...]]:
+def _stale_blocks(loads: Mapping[int, _Load], capacity: Capacity) -> list[tuple[int, ...]]:
     """What was queued long ago and not begun, in blocks; queued again from now."""
-    in_flight = [load for load in loads.values() if load.in_flight]
-    expected = (
-        sum(load.in_flight * load.match_seconds for load in in_flight) / settings.ARENA_WORKER_SLOTS
-    )
+    return [
+        block
+        for control in capacity.time_controls
+        for block in _stale_of(control, loads, capacity.of(match_queue(control)))
+    ]
+
+
+def _stale_of(control: str, loads: Mapping[int, _Load], slots: int) -> list[tuple[int, ...]]:
+    in_flight = [
+        load for load in loads.values() if load.in_flight and control in load.controls.values()
+    ]
+    expected = sum(load.in_flight * load.match_seconds for load in in_flight) / slots
     limit = max(STALE_SECONDS, 3 * expected)
     stale = Match.objects.filter(
         tournament__in=[load.tournament.pk for load in in_flight],
         state=MatchState.QUEUED,
         queued_at__lt=in_seconds(-limit),
     )
+    if any(load.is_mixed for load in in_flight):
+        stages = [stage for load in in_flight for stage in load.stages_of({control})]
+        stale = stale.filter(pairing__round__stage__in=stages)
     rows = list(
-        stale.select_for_update(skip_locked=True)
+        stale.select_for_update(skip_locked=True, of=("self",))
         .order_by("tournament", "pk")
         .values_list("tournament", "pk")[:MOST_STALE]
     )
@@ -340,27 +408,39 @@ def _stale_blocks(loads: Mapping[int, _Load]) -> list[tuple[int, ...]]:
     ]
 
 
-def _take_block(load: _Load) -> tuple[int, ...]:
+def _take_block(load: _Load, controls: Collection[str]) -> tuple[str, tuple[int, ...]]:
+    """A block that is played with one of these time controls, now queued, and with which one; or nothing."""
     size = load.block_size
     if load.tournament.cap is not None:
         size = min(size, load.tournament.cap - load.in_flight)
-    if size < 1:
-        return ()
-    ids = tuple(
-        Match.objects.filter(
-            tournament=load.tournament, state=MatchState.PENDING, run_after__lte=Now()
-        )
-        .select_for_update(skip_locked=True)
-        .order_by("pk")
-        .values_list("pk", flat=True)[:size]
-    )
+    stages = load.stages_of(controls)
+    if size < 1 or not stages:
+        return "", ()
+    control, ids = _first_alike(load, stages, size)
     MATCH_TRANSITIONS.move(
         Match.objects.filter(pk__in=ids),
         MatchState.QUEUED,
         only_from=MatchState.PENDING,
         queued_at=Now(),
     )
-    return ids
+    return control, ids
+
+
+def _first_alike(load: _Load, stages: Collection[int], size: int) -> tuple[str, tuple[int, ...]]:
+    """Lock the first waiting matches of these stages that have the same time control."""
+    pending = Match.objects.filter(
+        tournament=load.tournament, state=MatchState.PENDING, run_after__lte=Now()
+    )
+    first = pending.select_for_update(skip_locked=True, of=("self",)).order_by("pk")
+    if not load.is_mixed:
+        return load.controls[next(iter(stages))], tuple(first.values_list("pk", flat=True)[:size])
+    rows = list(
+        first.filter(pairing__round__stage__in=stages).values_list("pk", "pairing__round__stage")[
+            :size
+        ]
+    )
+    control = load.controls[rows[0][1]] if rows else ""
+    return control, tuple(pk for pk, stage in rows if load.controls[stage] == control)
 
 
 def _chunks(ids: Sequence[int], size: int) -> list[tuple[int, ...]]:

@@ -43,6 +43,7 @@ from tournament.players.models import VersionState
 from tournament.store import leases
 from tournament.store.clock import in_seconds
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
+from tournament.store.queues import Capacity
 from tournament.store.services import drop_broken_connection, guard_each, put_blob, read_often
 
 logger = logging.getLogger(__name__)
@@ -105,20 +106,23 @@ def request_trials(*, tournament: Tournament, bots: Collection[int] | None = Non
 
 
 @transaction.atomic
-def queue_trials() -> tuple[int, ...]:
+def queue_trials(*, capacity: Capacity | None = None) -> tuple[int, ...]:
     """Choose the trials to publish now and mark them queued: those that are due first.
 
     While matches wait for a worker only one is in flight, but for those that a close is near to: these go beside the
-    matches.
+    matches. None is queued with a time control that no worker plays, and none again as long as none has been heard of.
     """
+    capacity = capacity or Capacity.by_settings()
     open_trials = EntryTrial.objects.exclude(state__in=(*TRIAL_DECIDED, TrialState.STUCK))
     if not open_trials.exists():
         return ()
     stale = Q(state=TrialState.QUEUED, queued_at__lt=in_seconds(-STALE_SECONDS))
     in_flight = open_trials.filter(state__in=[TrialState.QUEUED, TrialState.RUNNING])
-    room = settings.ARENA_WORKER_SLOTS * TRIALS_PER_SLOT - in_flight.exclude(stale).count()
+    room = capacity.total * TRIALS_PER_SLOT - in_flight.exclude(stale).count()
     due = open_trials.filter(
-        Q(state=TrialState.PENDING, run_after__lte=Now()) | stale,
+        Q(state=TrialState.PENDING, run_after__lte=Now())
+        | (stale if capacity.is_known else Q(pk__in=())),
+        conditions__time_control__name__in=capacity.time_controls,
         version__state=VersionState.ACCEPTED,
         version__bot__paused_reason="",
     )
@@ -177,6 +181,7 @@ def run_trial(
         return False
     try:
         report = _try(lease, stop_seconds, trusted=trusted)
+        drop_broken_connection()
         log_sha256 = put_blob(report.log.encode()) if report.log else ""
         return _record(lease, report, log_sha256)
     except LeaseLostError:

@@ -21,6 +21,7 @@ from tournament.players.models import (
 from tournament.store import leases
 from tournament.store.clock import in_seconds
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
+from tournament.store.queues import VALIDATION, Capacity
 from tournament.store.services import drop_broken_connection, guard_each, put_blob, read_blob
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ def run_validation(
         return False
     try:
         report = _check(lease, stop_seconds, trusted=trusted)
+        drop_broken_connection()
         log_sha256 = put_blob(report.log.encode()) if report.log else ""
         return _record(lease, report, log_sha256)
     except LeaseLostError:
@@ -148,14 +150,22 @@ def return_expired_versions() -> int:
 
 
 @transaction.atomic
-def queue_versions() -> DueVersions:
-    """Mark what is to be checked now as queued, also what was queued long ago and not begun."""
+def queue_versions(*, capacity: Capacity | None = None) -> DueVersions:
+    """Mark what is to be checked now as queued, also what was queued long ago and not begun.
+
+    Nothing that no worker takes is queued, and nothing again as long as none has been heard of.
+    """
+    capacity = capacity or Capacity.by_settings()
+    if not capacity.of(VALIDATION):
+        return DueVersions(())
     stale = Q(state=VersionState.QUEUED, queued_at__lt=in_seconds(-STALE_SECONDS))
     waiting = BotVersion.objects.filter(state=VersionState.QUEUED).exclude(stale).count()
     due = (
         BotVersion.objects.select_for_update(skip_locked=True, of=("self",))
         .filter(
-            Q(state=VersionState.SUBMITTED, run_after__lte=Now()) | stale, bot__paused_reason=""
+            Q(state=VersionState.SUBMITTED, run_after__lte=Now())
+            | (stale if capacity.is_known else Q(pk__in=())),
+            bot__paused_reason="",
         )
         .order_by("run_after", "pk")
     )

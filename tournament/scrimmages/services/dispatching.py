@@ -31,19 +31,20 @@ from tournament.scrimmages.services.asking import cancel_scrimmage
 from tournament.scrimmages.services.playing import count_failure
 from tournament.store.clock import in_seconds
 from tournament.store.leases import Lease, expired
+from tournament.store.queues import Capacity
 from tournament.store.services import beat, guard_each
 
 STALE_SECONDS = 60.0
 """A batch queued for longer is queued again: its message may be lost. A worker may be at others for that long."""
 
 
-def scrimmages_to_play() -> tuple[int, ...]:
+def scrimmages_to_play(*, capacity: Capacity | None = None) -> tuple[int, ...]:
     """Do all that is due with scrimmages by the database's clock; the ids of those whose next batch is to be played."""
     if not Scrimmage.objects.filter(state__in=OPEN).exists():
         return ()
     return_expired_scrimmages()
     end_barred_scrimmages()
-    return queue_scrimmages()
+    return queue_scrimmages(capacity=capacity)
 
 
 def return_expired_scrimmages() -> int:
@@ -71,15 +72,20 @@ def _end_barred(scrimmage: Scrimmage) -> bool:
 
 
 @transaction.atomic
-def queue_scrimmages() -> tuple[int, ...]:
+def queue_scrimmages(*, capacity: Capacity | None = None) -> tuple[int, ...]:
     """Choose whose next batch to publish now and mark them queued: those that have waited longest.
 
     No more are in flight than the settings say. While the site is busy with tournaments or checks, only one is, and
     one is begun every `TRICKLE_SECONDS`.
     """
+    capacity = capacity or Capacity.by_settings()
     stale = Q(state=ScrimmageState.QUEUED, queued_at__lt=in_seconds(-STALE_SECONDS))
     in_flight = Scrimmage.objects.filter(state__in=IN_FLIGHT).exclude(stale).count()
-    due = Scrimmage.objects.filter(Q(state=ScrimmageState.WAITING, run_after__lte=Now()) | stale)
+    due = Scrimmage.objects.filter(
+        Q(state=ScrimmageState.WAITING, run_after__lte=Now())
+        | (stale if capacity.is_known else Q(pk__in=())),
+        time_control__in=capacity.time_controls,
+    )
     room = settings.ARENA_SCRIMMAGE_SLOTS - in_flight
     if room > 0 and due.exists() and site_is_busy():
         room = int(not in_flight and beat(name="scrimmages", at_least_seconds=TRICKLE_SECONDS))

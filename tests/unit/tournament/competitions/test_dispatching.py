@@ -21,11 +21,14 @@ from tournament.competitions.models import (
     AttemptEnding,
     Match,
     MatchState,
+    Pairing,
     QueueClock,
+    Round,
     Tournament,
     TournamentState,
 )
-from tournament.competitions.services import Play, dispatching
+from tournament.competitions.selectors.engine_values import time_controls_of_matches
+from tournament.competitions.services import Play, StageWish, dispatching
 from tournament.competitions.services.dispatching import (
     BLOCKS_PER_SLOT,
     dispatch,
@@ -35,6 +38,7 @@ from tournament.competitions.services.dispatching import (
 )
 from tournament.players.models import BotVersion
 from tournament.store.clock import in_seconds, read_clock
+from tournament.store.queues import Capacity
 
 pytestmark = pytest.mark.django_db
 
@@ -303,6 +307,61 @@ def test_queued_match_is_published_again_only_when_its_message_may_be_lost(bots)
     assert queue_matches() == (block,)
     assert queue_matches() == ()
     assert in_flight(tournament) == 1
+
+
+def at(**slots: int) -> Capacity:
+    """So many slots for matches with each time control, each on a worker of its own."""
+    return Capacity(
+        {f"matches.{name}": count for name, count in slots.items()}, sum(slots.values())
+    )
+
+
+def test_what_no_worker_takes_is_not_published(bots):
+    version = submit(make_player(), "late")
+    slow = league(bots[:2], name="Slow", time_control="long")
+    fast = league(bots[2:4], name="Fast", time_control="fast")
+    due = dispatch(rung=True, capacity=at(fast=1))
+    assert due == services.Due(blocks=((fast.matches.get().pk,),))
+    due = dispatch(rung=True, capacity=Capacity({"validation": 1, "matches.long": 1}, 2))
+    assert (due.versions, due.blocks) == ((version.pk,), ((slow.matches.get().pk,),))
+
+
+def test_each_time_control_fills_the_slots_that_play_it_and_no_more(bots):
+    slow = league(bots, name="Slow", time_control="long")
+    assert len(queue_matches(capacity=at(fast=3, long=1))) == BLOCKS_PER_SLOT
+    fast = league(bots, name="Fast", time_control="fast")
+    queue_matches(capacity=at(fast=3, long=1))
+    assert (in_flight(slow), in_flight(fast)) == (BLOCKS_PER_SLOT, 3 * BLOCKS_PER_SLOT)
+    assert queue_matches(capacity=at(fast=3, long=1)) == ()
+
+
+def test_block_is_of_one_time_control_though_its_tournament_has_two(bots, settings):
+    settings.ARENA_WORKER_SLOTS = 1
+    stages = (
+        StageWish(format="round_robin", qualifiers=2, time_control="fast"),
+        StageWish(format="single_elimination", time_control="long"),
+    )
+    tournament = start(make_tournament(bots[:4], format="", stages=stages))
+    first, *others = tournament.matches.order_by("pk")
+    final = Round.objects.create(stage=tournament.stages.get(index=1), index=1)
+    Pairing.objects.filter(match=first).update(round=final)
+    controls = {first.pk: "long", **{match.pk: "fast" for match in others}}
+    assert time_controls_of_matches(list(controls)) == controls
+    (only,) = queue_matches(capacity=at(long=1))
+    assert only == (first.pk,)
+    Match.objects.update(queued_at=in_seconds(-60))
+    assert queue_matches(capacity=at(long=1)) == ((first.pk,),), "its message may be lost"
+    rest = queue_matches(capacity=at(fast=3))
+    assert {pk for block in rest for pk in block} == {match.pk for match in others}
+
+
+def test_nothing_is_published_again_as_long_as_no_worker_is_heard_of(bots):
+    league(bots[:2])
+    unheard = Capacity.by_settings(is_known=False)
+    (block,) = queue_matches(capacity=unheard)
+    Match.objects.update(queued_at=in_seconds(-16))
+    assert queue_matches(capacity=unheard) == ()
+    assert queue_matches() == (block,)
 
 
 def test_match_waits_for_its_time(bots):

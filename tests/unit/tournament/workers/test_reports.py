@@ -112,6 +112,37 @@ def test_worker_that_stops_in_order_is_not_missed_and_old_silent_ones_are_forgot
     assert [worker.name for worker in WorkerReport.objects.all()] == ["matches@three"]
 
 
+@pytest.mark.parametrize(
+    ("change", "slots"),
+    [
+        ({}, {"matches.fast": 6, "matches.long": 2, "validation": 2}),  # both are well
+        ({"seen_at": in_seconds(-601)}, {"matches.fast": 4}),  # given up
+        ({"seen_at": in_seconds(-300)}, {"matches.fast": 6, "matches.long": 2, "validation": 2}),  # it may come back
+        ({"rules_version": "arena-rules/0"}, {"matches.fast": 4}),  # it would not play our tournaments
+        ({"level": ""}, {"matches.fast": 4}),  # it can hold no bot
+        ({"level": "", "trusts_bots": True}, {"matches.fast": 6, "matches.long": 2, "validation": 2}),  # and need not
+    ],
+)  # fmt: skip
+def test_capacity_counts_the_workers_that_can_play(found, change, slots):
+    services.report_worker(name="fast@one", queues=["matches.fast"], slots=4)
+    services.report_worker(
+        name="matches@two", queues=["matches.fast", "matches.long", "validation"], slots=2
+    )
+    WorkerReport.objects.filter(name="matches@two").update(**change)
+    capacity = selectors.capacity()
+    assert (dict(capacity.slots), capacity.is_known) == (slots, True)
+    assert capacity.total == slots["matches.fast"]
+    assert capacity.time_controls == tuple(
+        name for name in ("fast", "long") if f"matches.{name}" in slots
+    )
+
+
+def test_until_a_worker_is_heard_of_the_settings_say_how_much_is_sent_once(settings):
+    settings.ARENA_WORKER_SLOTS = 5
+    capacity = selectors.capacity()
+    assert (capacity.total, capacity.of("matches.long"), capacity.is_known) == (5, 5, False)
+
+
 # How Celery's worker gets there
 
 
@@ -119,17 +150,24 @@ class Timer:
     def __init__(self):
         self.calls = []
 
-    def call_repeatedly(self, seconds, call, arguments):
-        self.calls.append((seconds, call, arguments))
+    def call_repeatedly(self, seconds, call):
+        self.calls.append((seconds, call))
 
 
-def worker_of(*queues):
-    consumer = SimpleNamespace(consume_from=dict.fromkeys(queues))
-    return SimpleNamespace(
+def worker_of(*queues, slots=3):
+    """A worker of Celery, which is its own consumer too."""
+    taken = dict.fromkeys(queues)
+    consumer = SimpleNamespace(
+        consume_from=taken, select_add=lambda queue: taken.setdefault(queue, None)
+    )
+    worker = SimpleNamespace(
         app=SimpleNamespace(amqp=SimpleNamespace(queues=consumer)),
         hostname="matches@here",
         timer=Timer(),
+        concurrency=slots,
     )
+    worker.controller = worker
+    return worker
 
 
 @pytest.fixture
@@ -141,13 +179,19 @@ def kept_open(monkeypatch):
 def test_worker_reports_when_it_starts_gives_signs_of_life_and_signs_off(found, kept_open):
     worker = worker_of("validation", "matches")
     celery._report(sender=worker)
-    assert WorkerReport.objects.get().name == "matches@here"
+    report = WorkerReport.objects.get()
+    assert (report.name, report.slots) == ("matches@here", 3)
+    assert set(report.queues) == {
+        "validation", "matches", "matches.fast", "matches.standard", "matches.long",
+    }  # fmt: skip
     celery._go_on_reporting(sender=worker)
+    silence("matches@here", 1000)
     celery._go_on_reporting(sender=worker)  # after a lost broker it is ready once more
-    ((seconds, call, arguments),) = worker.timer.calls
+    assert selectors.living_workers().count() == 1
+    ((seconds, call),) = worker.timer.calls
     assert seconds == services.REPORT_SECONDS
     silence("matches@here", 1000)
-    call(*arguments)
+    call()
     assert selectors.living_workers().count() == 1
     celery._sign_off(sender=worker)
     assert not WorkerReport.objects.exists()
