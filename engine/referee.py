@@ -102,8 +102,8 @@ def play_match(
 ) -> PlayedMatch:
     """Play the match to its end or its first fault.
 
-    `sources`: for each entrant its bots, as in `spec.entrants`. `keep_alive` is called often, at least
-    once a second while a sandboxed bot thinks; what it raises ends the play. `progress` is told after
+    `sources`: for each entrant its bots, as in `spec.entrants`. `keep_alive` is called before each question,
+    and at least once a second while a sandboxed bot thinks; what it raises ends the play. `progress` is told after
     each game how many are finished. CPU budgets are `budget_percent` of the time control's: more on a slow
     machine. Raises ContestError for what cannot be played, InfrastructureError
     for our own failure. All agents are closed in any case.
@@ -379,7 +379,6 @@ class _Referee:
         )
 
     def _play_deal(self, table: _Table, slot: Slot, entry: GameRecord) -> State:
-        self.keep_alive()
         board, deal = self._deal(slot, entry)
         entry.deals.append(deal)
         state = self.game.start(self.spec.ruleset, board)
@@ -388,11 +387,10 @@ class _Referee:
         self.action_times_us[-1].append(spent_us)
         while not state.is_over:
             codes = state.legal()
-            reply = (
-                FORCED
-                if len(codes) == 1
-                else table.ask(state, history, deal=deal.number, turn=len(deal.actions))
-            )
+            reply = FORCED
+            if len(codes) > 1:
+                self.keep_alive()  # many quick answers take long, too
+                reply = table.ask(state, history, deal=deal.number, turn=len(deal.actions))
             table.moves[state.seat] += 1
             chosen = codes[reply.index]
             deal.actions.append(f"{state.seat} {self.game.decode(chosen)}")
