@@ -44,6 +44,11 @@ ARENA_COMMANDS = {
     "demo": "tournament.operations.demo",
     "up": "tournament.operations.up",
     "doctor": "tournament.operations.doctor",
+    "web": "tournament.operations.roles:web",
+    "control": "tournament.operations.roles:control",
+    "worker": "tournament.operations.roles:worker",
+    "beat": "tournament.operations.roles:beat",
+    "healthy": "tournament.operations.roles:healthy",
 }
 USAGE = """\
 usage: python3 manage.py COMMAND …
@@ -52,6 +57,9 @@ usage: python3 manage.py COMMAND …
   up        keep a site running here, with its broker and workers
   test      run the tests (further arguments go to pytest)
   doctor    say what this machine can do, and what is missing
+  web, control, worker, beat
+            be one process of a site, where systemd or containers keep it going
+  healthy   tell by the exit code whether such a process is well
   ratings   verify the stored ratings against their logs, or rebuild them
   export-tournament
             write a finished tournament as one document that anyone can verify
@@ -71,7 +79,8 @@ def main(arguments: list[str]) -> int:
     if command == "test":
         run_tests(rest)
     if command in ARENA_COMMANDS:
-        status: int = importlib.import_module(ARENA_COMMANDS[command]).main(rest)
+        module, _, function = ARENA_COMMANDS[command].partition(":")
+        status: int = getattr(importlib.import_module(module), function or "main")(rest)
         return status
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tournament.settings")
     from django.core.management import execute_from_command_line

@@ -27,6 +27,7 @@ from tournament.operations import broker
 from tournament.operations.errors import ListenError, OperationsError
 from tournament.operations.home import Home
 from tournament.operations.supervisor import ChildSpec, Supervisor
+from tournament.store.queues import CONTROL, MATCHES, VALIDATION
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 ANY_HOSTS = ("", "0.0.0.0", "::")  # noqa: S104 - compared, not bound
@@ -218,17 +219,27 @@ def children(
             WEB_STAGE,
             pass_fds=(listener.fileno(),),
         ),
-        spec(
-            "control", worker_command("control", "control", "solo"), WORKER_STAGE, stop=WORKER_STOP
-        ),
-        spec(
-            "matches",
-            worker_command("matches", "validation,matches", "prefork", "--concurrency", str(slots)),
-            WORKER_STAGE,
-            stop=WORKER_STOP,
-        ),
-        spec("beat", celery_command("beat", "--pidfile=", "--loglevel", "WARNING"), BEAT_STAGE),
+        spec("control", control_command(), WORKER_STAGE, stop=WORKER_STOP),
+        spec("matches", playing_command("matches", slots), WORKER_STAGE, stop=WORKER_STOP),
+        spec("beat", beat_command(), BEAT_STAGE),
     )
+
+
+def control_command() -> list[str]:
+    """The worker that dispatches: one process, which nothing else keeps busy."""
+    return worker_command("control", CONTROL, "solo")
+
+
+def playing_command(
+    name: str, slots: int, queues: Sequence[str] = (VALIDATION, MATCHES)
+) -> list[str]:
+    """A worker that checks and plays bots, `slots` at once."""
+    return worker_command(name, ",".join(queues), "prefork", "--concurrency", str(slots))
+
+
+def beat_command() -> list[str]:
+    """What rings dispatch each second."""
+    return celery_command("beat", "--pidfile=", "--loglevel", "WARNING")
 
 
 def celery_command(*arguments: str) -> list[str]:
@@ -249,11 +260,11 @@ def worker_command(name: str, queues: str, pool: str, *arguments: str) -> list[s
     )
 
 
-def web_command(descriptor: int) -> list[str]:
-    """The web server on a socket that is bound already, so that its restart refuses nobody."""
+def web_command(bind: int | str) -> list[str]:
+    """The web server on an address, or on a socket that is bound already, so that its restart refuses nobody."""
     return [
         *(sys.executable, "-m", "gunicorn", "tournament.wsgi:application"),
-        *("--bind", f"fd://{descriptor}"),
+        *("--bind", bind if isinstance(bind, str) else f"fd://{bind}"),
         *("--worker-class", "gthread"),
         *("--workers", "2"),
         *("--threads", "8"),

@@ -1,0 +1,143 @@
+"""`manage.py web|control|worker|beat` become what `up` would start, and `healthy` asks after them."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from engine.errors import SandboxUnavailableError
+from tournament.operations import roles
+from tournament.operations.stack import (
+    beat_command,
+    control_command,
+    playing_command,
+    web_command,
+    worker_command,
+)
+from tournament.store.services import beat
+from tournament.workers.models import WorkerReport
+
+
+@pytest.fixture
+def became(monkeypatch):
+    """The program that this process would have become."""
+    found = []
+    monkeypatch.setattr(os, "execv", lambda program, command: found.append(command))
+    monkeypatch.setattr(roles, "require_sandbox", lambda: None)
+    monkeypatch.setattr(roles, "cores", lambda: 6)
+    monkeypatch.delenv("ARENA_WORKER_SLOTS", raising=False)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("role", "arguments", "command"),
+    [
+        (roles.web, [], web_command("127.0.0.1:8000")),  # closed to others unless told otherwise
+        (roles.web, ["--listen", "[::]:80"], web_command("[::]:80")),  # IPv6 keeps its brackets
+        (roles.control, [], control_command()),  # as `up` starts it
+        (roles.beat, [], beat_command()),  # as `up` starts it
+        (roles.worker, [], playing_command("matches", 6)),  # a slot a core
+        (roles.worker, ["--slots", "3"], playing_command("matches", 3)),  # said here
+        (
+            roles.worker,
+            ["--queues", "validation", "--name", "checks"],
+            playing_command("checks", 6, ["validation"]),  # a host for checks alone
+        ),
+        (
+            roles.worker,
+            ["--time-controls", "long,fast"],
+            playing_command("matches", 6, ["validation", "matches.long", "matches.fast"]),
+        ),
+        (
+            roles.worker,
+            ["--queues", "matches", "--time-controls", "fast"],
+            playing_command("matches", 6, ["matches.fast"]),  # fast play and nothing else
+        ),
+    ],
+)
+def test_role_becomes_the_program_that_the_stack_would_start(became, role, arguments, command):
+    role(arguments)
+    assert became == [command]
+
+
+def test_worker_takes_the_slots_that_its_host_was_given(became, monkeypatch):
+    monkeypatch.setenv("ARENA_WORKER_SLOTS", "5")
+    roles.worker([])
+    assert became == [playing_command("matches", 5)]
+    assert playing_command("matches", 5) == worker_command(
+        "matches", "validation,matches", "prefork", "--concurrency", "5"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--queues", "control"], "no queue 'control'; there are: validation, matches"),  # its own role
+        (["--queues", ""], "name a queue"),  # nothing to do
+        (["--time-controls", "blitz"], "no time control 'blitz'; there are: fast, standard, long"),
+        (["--queues", "validation", "--time-controls", "fast"], "name it in --queues"),  # of what?
+        (["--slots", "0"], "at least one slot"),  # nobody would play
+        (["--slots", "many"], "invalid int"),  # no number
+    ],
+)  # fmt: skip
+def test_worker_that_makes_no_sense_is_a_usage_error(became, capsys, arguments, told):
+    with pytest.raises(SystemExit) as error:
+        roles.worker(arguments)
+    assert error.value.code == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+    assert became == []
+
+
+def test_slots_that_are_no_number_are_refused_by_their_name(became, monkeypatch, capsys):
+    monkeypatch.setenv("ARENA_WORKER_SLOTS", "two")
+    with pytest.raises(SystemExit):
+        roles.worker([])
+    assert "ARENA_WORKER_SLOTS" in capsys.readouterr().err
+
+
+def test_address_that_is_none_is_a_usage_error(became, capsys):
+    with pytest.raises(SystemExit):
+        roles.web(["--listen", "everywhere"])
+    assert "write HOST:PORT" in capsys.readouterr().err
+
+
+def test_worker_does_not_start_where_no_bot_can_be_held(became, monkeypatch):
+    def refuse():
+        raise SandboxUnavailableError(("there is no bwrap",))
+
+    monkeypatch.setattr(roles, "require_sandbox", refuse)
+    with pytest.raises(SystemExit, match="there is no bwrap"):
+        roles.worker([])
+    monkeypatch.setenv("ARENA_TRUST_BOTS", "1")
+    roles.worker([])
+    assert len(became) == 1, "bots that are trusted need no walls"
+
+
+@pytest.mark.django_db
+def test_worker_is_well_while_it_is_heard_of(monkeypatch, capsys):
+    monkeypatch.setattr(roles.socket, "gethostname", lambda: "one")
+    assert roles.healthy(["worker"]) == 1
+    assert "nothing was heard of matches@one" in capsys.readouterr().err
+    WorkerReport.objects.create(name="matches@one", budget_percent=100)
+    assert roles.healthy(["worker"]) == 0
+    assert roles.healthy(["worker", "--name", "fast"]) == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("role", ["control", "beat"])
+def test_who_lets_dispatch_run_is_well_while_it_runs(role, capsys):
+    assert roles.healthy([role]) == 1
+    assert "nothing has been handed out yet" in capsys.readouterr().err
+    beat(name="dispatch")
+    assert roles.healthy([role]) == 0
+
+
+def test_web_server_that_does_not_answer_is_ill(capsys):
+    assert roles.healthy(["web", "--url", "http://127.0.0.1:9"]) == 1
+    assert "http://127.0.0.1:9/healthz" in capsys.readouterr().err
+
+
+@pytest.mark.django_db
+def test_web_server_that_answers_is_well(live_server):
+    assert roles.healthy(["web", "--url", live_server.url]) == 0
