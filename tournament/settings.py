@@ -37,6 +37,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import secrets
+import sys
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -46,6 +47,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 from engine.wheels.archive import MAX_WHEEL_BYTES
+from tournament.operations.databases import read_database
 from tournament.operations.errors import OperationsError
 from tournament.operations.home import default_home, private_folder
 from tournament.operations.logs import FORMATS as LOG_FORMATS
@@ -125,34 +127,11 @@ def _secret_key(path: Path) -> str:
     return key
 
 
-def _database(address: str | None, home: Path) -> dict[str, Any]:
-    if not address:
-        return {
-            "ENGINE": "django.db.backends.sqlite3",
-            "NAME": home / "arena.sqlite3",
-            "OPTIONS": {
-                "timeout": 20,
-                "transaction_mode": "IMMEDIATE",
-                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-            },
-            "TEST": {"NAME": home / "test.sqlite3"},
-        }
-    parts = urlsplit(address)
-    if parts.scheme not in {"postgres", "postgresql"} or not parts.path.strip("/"):
-        raise ImproperlyConfigured(
-            "ARENA_DATABASE must look like postgresql://user:password@host:port/name"
-        )
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": unquote(parts.path.lstrip("/")),
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "HOST": unquote(parts.hostname or ""),
-        "PORT": parts.port or "",
-        "CONN_MAX_AGE": 60,
-        "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"connect_timeout": 5},
-    }
+def _database() -> dict[str, Any]:
+    try:
+        return read_database(os.environ.get("ARENA_DATABASE"), ARENA_HOME, sys.argv)
+    except OperationsError as error:
+        raise ImproperlyConfigured(str(error)) from error
 
 
 def _store(address: str, home: Path) -> dict[str, Any]:
@@ -269,7 +248,7 @@ USE_TZ = True
 
 # --- what it keeps ----------------------------------------------------------------------------
 
-DATABASES = {"default": _database(os.environ.get("ARENA_DATABASE"), ARENA_HOME)}
+DATABASES = {"default": _database()}
 
 STATIC_URL = "static/"
 STATIC_ROOT = ARENA_HOME / "static"

@@ -18,17 +18,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from django.contrib.contenttypes.models import ContentType
 from django.db import DatabaseError, InterfaceError, connections
 from django.test import override_settings
 
+from tests import databases
 from tests.faults.oracle import Verdict
 from tests.postgresql import PostgresqlServer
 from tournament.competitions.models import Match, MatchState, Tournament, TournamentState
 from tournament.operations.broker import find_server
+from tournament.operations.databases import read_postgresql
 from tournament.operations.stack import celery_command, web_command, worker_command
 from tournament.operations.supervisor import Child, ChildSpec, clear_away, has_ended, spawn
-from tournament.settings import _database
 
 ROOT = Path(__file__).parents[2]
 LEASE_SECONDS = 3
@@ -37,22 +37,9 @@ DISABLED = "ARENA_FAULTS_DISABLED"
 T = TypeVar("T")
 
 
-@contextlib.contextmanager
-def connected_to(address: str) -> Iterator[None]:
+def connected_to(address: str) -> contextlib.AbstractContextManager[None]:
     """Let this process's Django use the database at `address` instead of its own."""
-    old = connections["default"]
-    settings = connections.settings["default"]
-    new = connections.configure_settings({"default": _database(address, Path("/nowhere"))})
-    connections.settings["default"] = new["default"]
-    del connections["default"]
-    ContentType.objects.clear_cache()
-    try:
-        yield
-    finally:
-        connections["default"].close()
-        connections.settings["default"] = settings
-        connections["default"] = old
-        ContentType.objects.clear_cache()
+    return databases.connected_to(read_postgresql(address, sys.argv))
 
 
 def administer(server: PostgresqlServer, statement: str) -> None:

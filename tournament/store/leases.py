@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import models
+from django.db import InterfaceError, OperationalError, models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from engine.errors import InfrastructureError
 from tournament.store.clock import in_seconds
+from tournament.store.services import drop_broken_connection
 from tournament.store.states import StateT, Transitions
 
 MAX_ATTEMPTS = 5
@@ -117,7 +118,9 @@ class Heartbeat:
     """A `keep_alive`: call it often, it prolongs the lease when a third of it has passed.
 
     Raises LeaseLostError once the lease is lost, and StoppedError when the worker has to stop
-    (`stop_seconds` tells for how long it has known) and its grace is over.
+    (`stop_seconds` tells for how long it has known) and its grace is over. A database that is away is
+    asked again at the next sign of life, until the lease is over by this machine's clock; then its error
+    is raised.
     """
 
     def __init__(
@@ -139,9 +142,17 @@ class Heartbeat:
             raise StoppedError("the worker was told to stop")
         if time.monotonic() - self._prolonged < self._seconds / 3:
             return
-        if not prolong(self._rows, self._lease, self._seconds):
+        asked = time.monotonic()
+        try:
+            drop_broken_connection()
+            is_held = prolong(self._rows, self._lease, self._seconds)
+        except (OperationalError, InterfaceError):
+            if asked - self._prolonged >= self._seconds:
+                raise
+            return
+        if not is_held:
             raise LeaseLostError(f"claim {self._lease.fence} on row {self._lease.pk} is lost")
-        self._prolonged = time.monotonic()
+        self._prolonged = asked
 
 
 FREE_FIELDS: dict[str, Any] = {"lease_owner": "", "lease_until": None, "queued_at": None}

@@ -91,6 +91,7 @@ def play_match(
     try:
         match = match_to_play(match_id)
         played = _play(match, lease, stop_seconds, trusted=is_trusted)
+        drop_broken_connection()
         recorded = _record(match, lease, played, sandboxed=not is_trusted)
     except LeaseLostError:
         logger.warning("the play of match %s was taken over or cancelled", match_id)

@@ -78,6 +78,7 @@ def play_batch(
         )
         number = last_batch(scrimmage) + 1
         played = _play(scrimmage, number, lease, stop_seconds, trusted=is_trusted)
+        drop_broken_connection()
         recorded = _record(scrimmage, number, lease, played, sandboxed=not is_trusted)
     except LeaseLostError:
         logger.warning("a batch of scrimmage %s was taken over or cancelled", scrimmage_id)
