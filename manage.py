@@ -63,6 +63,8 @@ usage: python3 manage.py COMMAND …
   ratings   verify the stored ratings against their logs, or rebuild them
   export-tournament
             write a finished tournament as one document that anyone can verify
+  move-database
+            take a site from SQLite to PostgreSQL, and prove that it is the same
   help      list the commands of Django
 
 Each of them has --help. Bots are written and tried with .venv/bin/arena, which any of them installs.
