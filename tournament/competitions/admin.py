@@ -6,6 +6,7 @@ States, results and secrets are never written here: a row's page shows, and its 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -62,6 +63,7 @@ from tournament.competitions.models import (
     Seeding,
     Series,
     SeriesSlot,
+    Shortage,
     Stage,
     StageState,
     SupersededMatch,
@@ -69,6 +71,7 @@ from tournament.competitions.models import (
     TournamentState,
     TrialState,
 )
+from tournament.competitions.selectors.conditions import conditions_of, rules_of
 from tournament.competitions.selectors.engine_values import stage_format, stage_options
 from tournament.competitions.services.queueing import REQUEUEABLE
 from tournament.competitions.services.rulings import RULED_IN
@@ -109,7 +112,7 @@ ENDED = (TournamentState.FINISHED, TournamentState.CANCELLED)
 def _dress(field: forms.Field) -> forms.Field:
     """The field with the admin's own widget."""
     widget = _WIDGETS.get(type(field))
-    if widget is not None:
+    if widget is not None and not isinstance(field.widget, forms.Textarea):
         dressed = widget()
         dressed.is_required = field.required
         if isinstance(field, forms.ChoiceField):
@@ -248,20 +251,33 @@ class StageInline(ReadOnlyInline):
     """The stages: format and conditions, frozen when entries opened."""
 
     model = Stage
-    fields = (
-        "number",
-        "format",
-        "options",
-        "qualifiers",
-        "state",
-        "note",
-        "stops_at",
-        "matches_a_day",
-        "ruleset",
-        "contest",
-        "time_control",
-    )
+    fields = ("number", "played", "standing", "qualifiers", "conditions", "rules")
     readonly_fields = fields
+
+    @admin.display(description="Format")
+    def played(self, row: Stage) -> str:
+        """Its format."""
+        return FORMATS[row.format].title if row.format in FORMATS else row.format
+
+    @admin.display(description="State")
+    def standing(self, row: Stage) -> str:
+        """Its state, and why it is in it."""
+        return ": ".join(filter(None, (row.get_state_display(), row.note)))
+
+    @admin.display(description="Conditions")
+    def conditions(self, row: Stage) -> str:
+        """What its matches are, its format's options, and how it ends if it has no end of its own."""
+        lines = [f"{name}: {value}" for name, value in conditions_of(row)]
+        if row.stops_at is not None:
+            lines.append(f"Stops at: {spell_moment(row.stops_at)} UTC")
+        if row.matches_a_day is not None:
+            lines.append(f"Matches a day: {row.matches_a_day}")
+        return _lines(lines)
+
+    @admin.display(description="Rules")
+    def rules(self, row: Stage) -> str:
+        """The values of the game's options."""
+        return _lines(f"{name}={value}" for name, value in rules_of(row))
 
 
 class EntrantInline(ReadOnlyInline):
@@ -283,6 +299,50 @@ class SlotInline(ReadOnlyInline):
     ordering = ("-slot_utc",)
 
 
+SHOWN: tuple[tuple[str | None, tuple[str, ...]], ...] = (
+    (
+        None,
+        (
+            "buttons",
+            "name",
+            "slug",
+            "state",
+            "paused_reason",
+            "cancelled_reason",
+            "description",
+            "organiser",
+            "game",
+            "kind",
+            "progress",
+            "match_list",
+            "clone",
+        ),
+    ),
+    ("Times (UTC)", ("opens", "closes", "starts", "sealed_until", "finished")),
+    ("How long it can last", ("worst_case",)),
+    (
+        "Entries",
+        (
+            "max_entrants",
+            "max_bots_per_player",
+            "min_entrants",
+            "if_too_few",
+            "postpone_minutes",
+            "postpone_most",
+            "postponed_times",
+            "seeding",
+            "late_until_round",
+        ),
+    ),
+    ("Running it", ("rated", "records_public", "weight", "cap")),
+    ("Deals", ("rules_version", "commitment", "pub")),
+)
+"""What the page of a tournament shows, part by part; of one that has no value the line is left out."""
+_ONLY_WITH = {"sealed_until": "results_at", "finished": "finished_at"}
+"""Lines by the field that they are left out without."""
+_ONLY_POSTPONED = frozenset({"postpone_minutes", "postpone_most", "postponed_times"})
+
+
 @admin.register(Tournament)
 class TournamentAdmin(OperationsAdmin):
     """Tournaments: make one, open it, start it, pause it, cancel it."""
@@ -302,43 +362,10 @@ class TournamentAdmin(OperationsAdmin):
     date_hierarchy = "starts_at"
     list_per_page = 25
     ordering = ("-starts_at", "-pk")
-    fields = (
-        "buttons",
-        "name",
-        "slug",
-        "state",
-        "paused_reason",
-        "cancelled_reason",
-        "description",
-        "organiser",
-        "game",
-        "kind",
-        "opens_at",
-        "closes_at",
-        "starts_at",
-        "finished_at",
-        "progress",
-        "weight",
-        "cap",
-        "rated",
-        "records_public",
-        "results_at",
-        "max_entrants",
-        "max_bots_per_player",
-        "min_entrants",
-        "if_too_few",
-        "postpone_minutes",
-        "postpone_most",
-        "postponed_times",
-        "seeding",
-        "late_until_round",
-        "rules_version",
-        "commitment",
-        "pub",
-        "match_list",
-        "clone",
+    readonly_fields = (
+        *(field for _, fields in SHOWN for field in fields),
+        *list_display,
     )
-    readonly_fields = fields
     operations = (
         Operation(
             name="open",
@@ -346,6 +373,8 @@ class TournamentAdmin(OperationsAdmin):
             run=lambda row, _, __: services.open_tournament(tournament=row),
             allows=_may_become(TournamentState.OPEN),
             warning="Its secret is drawn and the commitment published; conditions are frozen from then on.",
+            preview=selectors.spell_forecasts,
+            preview_title="How long it can last, if every bot uses all its time",
         ),
         Operation(
             name="enter",
@@ -384,7 +413,7 @@ class TournamentAdmin(OperationsAdmin):
             name="close",
             label="Close entries",
             run=lambda row, _, __: services.close_tournament(tournament=row),
-            allows=_may_become(TournamentState.CLOSED),
+            allows=lambda row: row.state == TournamentState.OPEN and row.closes_at <= read_clock(),
             warning="Each entrant is frozen to its newest accepted version. It happens by itself at the time set.",
         ),
         Operation(
@@ -538,7 +567,7 @@ class TournamentAdmin(OperationsAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """For a new one what to fill in, the options of each game and format apart."""
         if obj is not None:
-            return super().get_fieldsets(request, obj)
+            return self._shown(request, obj)
         formats = self._formats(request)
         main = ("name", "slug", "description", "game", "kind", *(() if formats else ("format",)))
         link = format_html(
@@ -597,6 +626,34 @@ class TournamentAdmin(OperationsAdmin):
             ),
         )
 
+    def _shown(self, request: HttpRequest, row: Tournament) -> list[tuple[str | None, Any]]:
+        """The lines that have something to say, part by part; the buttons only for who may operate."""
+
+        def says_something(name: str) -> bool:
+            if name == "buttons":
+                return self.may_operate(request)
+            if name in _ONLY_POSTPONED:
+                return row.if_too_few == Shortage.POSTPONE
+            value = getattr(row, _ONLY_WITH.get(name, name), name)
+            return value is not None and value != ""
+
+        parts = [
+            (title, [name for name in names if says_something(name)]) for title, names in SHOWN
+        ]
+        return [(title, {"fields": names}) for title, names in parts if names]
+
+    def response_add(
+        self, request: HttpRequest, obj: Tournament, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """To the draft's own page, where it is looked at again before it opens."""
+        if {"_addanother", "_continue"} & set(request.POST):
+            return super().response_add(request, obj, post_url_continue)
+        messages.success(
+            request,
+            f"{obj.name} is a draft, which opens by itself at {spell_moment(obj.opens_at)} UTC.",
+        )
+        return HttpResponseRedirect(reverse("admin:competitions_tournament_change", args=[obj.pk]))
+
     def add_view(
         self,
         request: HttpRequest,
@@ -611,12 +668,17 @@ class TournamentAdmin(OperationsAdmin):
             return HttpResponseRedirect(request.path)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Of a clone all settings of its model, entries open from now on for as long as there."""
+        """Of a clone all settings of its model; entries open from now on, for as long as there or for a day."""
         row = self._cloned(request)
-        if row is None:
-            return {}
         now = read_clock().replace(second=0, microsecond=0)
-        return initial_of(services.plan_like(row, opens_at=now))
+        if row is not None:
+            return initial_of(services.plan_like(row, opens_at=now))
+        closes_at = now + timedelta(days=1)
+        return {
+            "opens_at": now,
+            "closes_at": closes_at,
+            "starts_at": closes_at + timedelta(minutes=5),
+        }
 
     def save_form(self, request: HttpRequest, form: Any, change: bool) -> Tournament:  # noqa: ARG002 Django's signature
         """The tournament, made by the service."""
@@ -647,6 +709,26 @@ class TournamentAdmin(OperationsAdmin):
         """Its state, and whether it is held."""
         is_held = row.is_paused and row.state not in ENDED
         return f"{row.get_state_display()}{', paused' if is_held else ''}"
+
+    @admin.display(description="At most")
+    def worst_case(self, row: Tournament) -> str:
+        """How long a match and all of it can last, if every bot uses all its time."""
+        return _lines(selectors.spell_forecasts(row))
+
+    @admin.display(description="Opens (UTC)")
+    def opens(self, row: Tournament) -> str:
+        """When entries open."""
+        return spell_moment(row.opens_at)
+
+    @admin.display(description="Results are sealed until (UTC)")
+    def sealed_until(self, row: Tournament) -> str:
+        """Until when results are for organisers alone."""
+        return spell_moment(row.results_at)
+
+    @admin.display(description="Ended (UTC)")
+    def finished(self, row: Tournament) -> str:
+        """When it ended."""
+        return spell_moment(row.finished_at)
 
     @admin.display(description="Closes (UTC)", ordering="closes_at")
     def closes(self, row: Tournament) -> str:
@@ -695,6 +777,11 @@ class TournamentAdmin(OperationsAdmin):
     def view_on_site(self, obj: Tournament) -> str:
         """Its public page."""
         return reverse("competitions:tournament", args=[obj.slug])
+
+
+def _lines(lines: Iterable[str]) -> str:
+    """Each in a line of its own."""
+    return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in lines))
 
 
 def _stage_fieldsets(formats: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
@@ -1136,9 +1223,7 @@ class SeriesAdmin(OperationsAdmin):
     @admin.display(description="Next starts")
     def next_starts(self, row: Series) -> str:
         """The next five, by its own clocks and in UTC."""
-        return format_html_join(
-            mark_safe("<br>"), "{}", ((line,) for line in spell_next_starts(row))
-        )
+        return _lines(spell_next_starts(row))
 
     def view_on_site(self, obj: Series) -> str:
         """Its public page."""

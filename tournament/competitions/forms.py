@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 from django import forms
 from django.db import DataError
 from django.db.models import F
+from django.utils.html import format_html_join
+from django.utils.safestring import mark_safe
 
 from engine.formats import FORMATS, Format, FormatOption
 from engine.formats.stages import MAX_STAGES
@@ -619,7 +621,11 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
     )
     format = forms.ChoiceField(
         choices=lambda: [(fmt.name, fmt.title) for fmt in FORMATS.values()],
-        help_text=" ".join(f"{fmt.title}: {fmt.summary}" for fmt in FORMATS.values()),
+        help_text=format_html_join(
+            mark_safe("<br>"),
+            "{}: {}",
+            ((fmt.title, fmt.summary) for fmt in FORMATS.values()),
+        ),
     )
     contest = forms.ChoiceField(
         label="A match is",
@@ -652,14 +658,19 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
     records_public = forms.ChoiceField(label="Records are public", choices=PublishPolicy.choices)
 
     max_entrants = forms.IntegerField(
-        required=False, min_value=1, help_text="How many may enter. Empty: as many as like to."
+        label="Most entrants",
+        required=False,
+        min_value=1,
+        help_text="How many may enter. Empty: as many as like to.",
     )
     max_bots_per_player = forms.IntegerField(
+        label="Most bots of a player",
         required=False,
         min_value=1,
         help_text="How many bots of one player may enter. Empty: as many as there is room for.",
     )
     min_entrants = forms.IntegerField(
+        label="Fewest entrants",
         required=False,
         min_value=1,
         help_text="How many must have entered when entries close. Empty: what the format needs.",
@@ -671,11 +682,13 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
         initial=Shortage.CANCEL,
     )
     postpone_minutes = forms.IntegerField(
+        label="Postponed by (minutes)",
         required=False,
         min_value=1,
         help_text="By how much close and start move then. Empty: 1440, a day.",
     )
     postpone_most = forms.IntegerField(
+        label="Postponed at most (times)",
         required=False,
         min_value=1,
         help_text="How often they move before it is cancelled. Empty: once.",
@@ -705,7 +718,7 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
             "rated",
             "results_at",
         )
-        labels: ClassVar = {"results_at": "Results are sealed until"}
+        labels: ClassVar = {"results_at": "Results are sealed until (UTC)"}
         help_texts: ClassVar = {
             "results_at": (
                 "What is played before is shown to organisers alone. Empty: nothing is sealed."

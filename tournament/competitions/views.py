@@ -27,7 +27,7 @@ from engine.formats.elimination import THIRD_PLACE_KEY
 from engine.games import GAMES
 from engine.record import BoardsContest
 from engine.referee import SeatLog
-from engine.standings import StandingRow, TieBreak
+from engine.standings import TITLES, StandingRow, TieBreak
 from tournament.competitions import selectors
 from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.forms import (
@@ -49,7 +49,6 @@ from tournament.competitions.models import (
     Seeding,
     Series,
     Shortage,
-    Stage,
     StageState,
     SupersededMatch,
     Tournament,
@@ -58,7 +57,8 @@ from tournament.competitions.models import (
 from tournament.competitions.selectors import tables
 from tournament.competitions.selectors.brackets import brackets_of, is_one_bracket, round_title
 from tournament.competitions.selectors.bundles import bundle_file, told_digest
-from tournament.competitions.selectors.engine_values import stage_contest, stage_time_control
+from tournament.competitions.selectors.conditions import conditions_of, rules_of
+from tournament.competitions.selectors.engine_values import stage_contest
 from tournament.competitions.selectors.stages import BATCHES_A_PAGE
 from tournament.competitions.services import (
     accept_invitation,
@@ -80,6 +80,8 @@ TOURNAMENTS_A_PAGE = 30
 DEALS_A_PAGE = 16
 LINES_A_PAGE = 100
 """Of tables, entrants and the matches of a round."""
+LINES_OF_OTHERS = 32
+"""Of the tables of stages beside the one that is shown."""
 CURRENT = (TournamentState.OPEN, TournamentState.CLOSED, TournamentState.RUNNING)
 ENDED = (TournamentState.FINISHED, TournamentState.CANCELLED)
 WAITING = (TournamentState.OPEN, TournamentState.CLOSED)
@@ -110,6 +112,8 @@ class MatchRow:
     has_page: bool
     sides: tuple[selectors.PairingPart, ...]
     outcome: str
+    winner: int | None
+    """The id of the one entrant who won or goes on; None if none has, or several share the first place."""
     tournament: str = ""
     """Its name, in lists over several."""
 
@@ -328,9 +332,13 @@ def _spell_shortage(row: Tournament) -> str:
     step = timedelta(minutes=row.postpone_minutes)
     left = row.postpone_most - row.postponed_times
     if left < 1:
-        return f"it is cancelled: it has been postponed {row.postponed_times} times"
+        return f"it is cancelled: it has been postponed {_spell_times(row.postponed_times)}"
     more = "once more" if left == 1 else f"{left} more times"
     return f"it is postponed by {_spell_duration(step)}, at most {more}, then cancelled"
+
+
+def _spell_times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def _spell_duration(duration: timedelta) -> str:
@@ -453,12 +461,26 @@ def _stage(
         "is_only": len(page.stages) == 1,
         "goes_on": _spell_qualifiers(shown),
         "brackets": brackets_of(shown),
+        "others": _other_stages(page, names),
         "tables": _tables(shown, list(lines.object_list), names),
         "lines": lines,
         "rounds": _rounds(page.tournament.slug, shown, request, is_staff=is_staff),
-        "conditions": _conditions(shown.stage),
-        "ruleset": [(name, _spell(value)) for name, value in shown.stage.ruleset.items()],
+        "conditions": conditions_of(shown.stage),
+        "ruleset": rules_of(shown.stage),
     }
+
+
+def _other_stages(page: selectors.TournamentPage, names: Mapping[int, str]) -> list[dict[str, Any]]:
+    """The tables of the stages that are not shown, as far as they have begun; of a long one its first lines."""
+    return [
+        {
+            "page": each,
+            "tables": _tables(each, each.standings[:LINES_OF_OTHERS], names),
+            "left_out": max(0, len(each.standings) - LINES_OF_OTHERS),
+        }
+        for each in page.stages
+        if each.standings and not each.is_shown
+    ]
 
 
 def _spell_qualifiers(page: selectors.StagePage) -> str:
@@ -507,7 +529,7 @@ def _standings(
             }
             for row in rows
         ],
-        "columns": [column.replace("_", " ") for column in columns],
+        "columns": [TITLES[column] for column in columns],
         "has_score": not (page.knocks_out or page.is_continuous),
         "has_notes": any(row.note for row in rows),
         "workings": [
@@ -579,52 +601,15 @@ def match_row(slug: str, row: selectors.PairingRow, tournament: str = "") -> Mat
         has_page=bool(row.match_state),
         sides=row.parts,
         outcome=tables.pairing_outcome(row),
+        winner=_winner(row),
         tournament=tournament,
     )
 
 
-def _conditions(stage: Stage) -> list[tuple[str, str]]:
-    """What a stage's matches are, in words."""
-    contest, control = stage_contest(stage), stage_time_control(stage)
-    return [
-        ("A match is", spell_contest(contest)),
-        (
-            "Time control",
-            (
-                f"{control.name}: {control.game_cpu_ms / 1000:g} s of CPU time for a game and "
-                f"{control.action_cpu_ms} ms more for each action"
-            ),
-        ),
-        *(
-            (name.replace("_", " ").capitalize(), _spell_plainly(value))
-            for name, value in stage.options.items()
-        ),
-    ]
-
-
-def spell_contest(contest: Any) -> str:
-    """What a match is made of, in words."""
-    if not isinstance(contest, BoardsContest):
-        return "one game" if contest.best_of == 1 else f"the best of {contest.best_of} games"
-    boards = "one board" if contest.boards == 1 else f"{contest.boards} boards"
-    text = f"{boards}, each played from every seat"
-    if contest.extra_boards:
-        text += f"; up to {contest.extra_boards} more while it is tied"
-    return text
-
-
-def _spell(value: object) -> str:
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(_spell, value))
-    words = {True: "true", False: "false", None: "null"}
-    return words[value] if value is None or isinstance(value, bool) else str(value)
-
-
-def _spell_plainly(value: object) -> str:
-    """A value of a format's option, for people."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return _spell(value).replace("_", " ")
+def _winner(row: selectors.PairingRow) -> int | None:
+    going_on = [part.entrant for part in row.parts if part.advances]
+    found = going_on or [part.entrant for part in row.parts if part.place == 1]
+    return found[0] if len(found) == 1 and len(row.parts) > 1 else None
 
 
 @login_required

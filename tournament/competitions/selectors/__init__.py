@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tournament.competitions.selectors.conditions import forecast, spell_forecasts
 from tournament.competitions.selectors.entries import (
     Prospect,
     bots_to_enter,
@@ -102,6 +103,7 @@ __all__ = [
     "entrants_with_bots",
     "entries_of",
     "failed_trials",
+    "forecast",
     "has_sealed_results",
     "invitation_of",
     "invitations_of",
@@ -126,6 +128,7 @@ __all__ = [
     "season_page",
     "season_table",
     "series_entries_of",
+    "spell_forecasts",
     "superseded_record",
     "tournament_page",
     "tournaments",

@@ -89,7 +89,7 @@ class TournamentProgress:
     running: int
     stuck: int
     expected: int | None
-    """In all, if the format can tell."""
+    """In all, at most, if the format can tell; None once it has ended, since then they are `matches`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +334,9 @@ def progress_of(tournament: Any) -> TournamentProgress:
         finished=tournament.finished_count,
         running=tournament.running_count,
         stuck=tournament.stuck_count,
-        expected=_expected_matches(tournament.stages.all(), tournament.seeded_count),
+        expected=None
+        if tournament.state in {TournamentState.FINISHED, TournamentState.CANCELLED}
+        else _expected_matches(tournament.stages.all(), tournament.seeded_count),
     )
 
 

@@ -127,7 +127,7 @@ class StagePage:
     note: str
     """Why it was not played, or why it was stopped."""
     is_shown: bool
-    """Whether its table and pairings are here."""
+    """Whether its pairings are here; its table is unless it is large and not shown."""
     seeds: Mapping[int, int]
     """By entrant the seed in this stage; empty until it begins."""
     rounds: tuple[RoundRow, ...]
@@ -214,6 +214,7 @@ def _stage_page(
     if has_begun and is_shown:
         seeds = dict(stage.entrants.values_list("entrant", "seed"))
         rounds = _rounds(stage, fmt, hidden_from, seeds, round_index, is_bounded=is_bounded)
+    has_table = has_begun and (bool(rounds) or not (is_shown or _is_large(stage)))
     state, label = _spell_state(stage, is_hidden=is_hidden, hidden_from=hidden_from)
     return StagePage(
         stage=stage,
@@ -229,10 +230,14 @@ def _stage_page(
         is_shown=is_shown,
         seeds=seeds,
         rounds=rounds,
-        standings=_standings(stage, fmt, hidden_from) if rounds else (),
-        going_on=_going_on(stage) if rounds and hidden_from is None else frozenset(),
+        standings=_standings(stage, fmt, hidden_from) if has_table else (),
+        going_on=_going_on(stage) if has_table and hidden_from is None else frozenset(),
         hidden_from=hidden_from,
     )
+
+
+def _is_large(stage: Stage) -> bool:
+    return Pairing.objects.filter(round__stage=stage).count() > LARGE_STAGE
 
 
 def _spell_state(stage: Stage, *, is_hidden: bool, hidden_from: int | None) -> tuple[str, str]:

@@ -149,6 +149,37 @@ def test_organiser_makes_a_tournament_with_its_conditions(olga, site):
     assert LogEntry.objects.filter(object_id=str(made.pk), user=site.olga).exists()
 
 
+def test_draft_is_looked_at_again_with_how_long_it_can_last(olga, site):
+    values = plan(max_entrants="12", cap="1", if_too_few="postpone")
+    answer = olga.post(f"{TOURNAMENTS}add/", values, follow=True)
+    made = Tournament.objects.get(slug="winter-cup")
+    assert answer.redirect_chain == [(f"{TOURNAMENTS}{made.pk}/change/", 302)]
+    page = answer.content.decode()
+    assert "Winter Cup is a draft, which opens by itself at" in page
+    assert "12 entrants: 66 matches, " in page
+    assert "Time control: fast" in page  # of the stage, in words
+    assert "Postponed times" in page
+    for absent in (
+        "Paused reason",
+        "Sealed until",
+        "operate/close/",
+    ):  # nothing to say, or to do yet
+        assert absent not in page
+    assert "12 entrants: 66 matches, " in text_of(olga, f"{TOURNAMENTS}operate/open/?ids={made.pk}")
+
+
+def test_form_of_a_new_tournament_begins_with_times_that_can_be(olga, site):
+    page = olga.get(f"{TOURNAMENTS}add/")
+    times = [
+        page.context["adminform"].form[f"{name}_at"].value()
+        for name in ("opens", "closes", "starts")
+    ]
+    assert times == sorted(times)
+    assert times[1] > timezone.now()
+    assert 'name="description"' in page.content.decode()
+    assert "<textarea" in page.content.decode()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -25,7 +25,8 @@ from tests.tournament_factories import (
 )
 from tournament.competitions import services as competitions
 from tournament.competitions.models import Match, Round, Tournament
-from tournament.competitions.views import spell_sitting
+from tournament.competitions.selectors import PairingPart, PairingRow
+from tournament.competitions.views import match_row, spell_sitting
 from tournament.players import services as players
 from tournament.store.clock import read_clock
 
@@ -118,6 +119,20 @@ def test_bracket_names_the_feeders_of_rounds_to_come(client, db):
     assert "Final" in page
     assert "winner of R1/M2" in page  # M1 is a bye, so its winner is known
     assert ">bye<" in page
+
+
+def test_match_without_a_winner_has_no_winner_in_lists():
+    def row(places, advances=(None, None)):
+        parts = tuple(
+            PairingPart(number, f"bot{number}", None, None, 0, place, goes_on)
+            for number, (place, goes_on) in enumerate(zip(places, advances, strict=True))
+        )
+        return PairingRow("SW/R1/M1", 1, False, "play", "", parts, "finished", "", "", "", False)
+
+    assert match_row("cup", row((2, 1))).winner == 1
+    assert match_row("cup", row((1, 1))).winner is None  # a tie
+    assert match_row("cup", row((1, 1), (True, False))).winner == 0  # which the lot decided
+    assert match_row("cup", row((None, None))).winner is None  # not played
 
 
 def test_each_round_has_its_matches_the_newest_first(client, site):

@@ -163,6 +163,16 @@ def test_page_shows_both_brackets_and_the_grand_final_of_a_double_elimination(cl
     assert 'aria-current="true">2. Double elimination' in page
 
 
+def test_page_shows_the_tables_of_the_other_stages_too(client, played):
+    page = client.get("/tournaments/open/").content.decode()
+    others = page[page.index('id="other-stages"') : page.index('id="conditions"')]
+    assert "Stage 1: Groups" in others
+    assert others.count(">goes on</span>") == 4
+    assert "Group A</h3>" in others
+    played_matches = Match.objects.count()
+    assert f"{played_matches} of {played_matches} finished" in page  # no second grand final is missing
+
+
 def test_page_of_a_double_elimination_shows_who_will_come_where(client, db):
     owner = make_player()
     bots = [make_bot(f"bot{number}", owner) for number in range(4)]
@@ -310,6 +320,8 @@ class TestSealed:
         assert "S2/" not in page
         found = client.get("/api/tournaments/open").json()
         assert (found["sealed_stage"], found["sealed_from"]) == (1, 3)
+        groups = client.get("/tournaments/open/?stage=1").content.decode()
+        assert "other-stages" not in groups
         assert found["stages"][1]["rounds"] == found["stages"][1]["standings"] == []
         assert found["stages"][1]["state"] == "pending"
         assert found["stages"][1]["started_at"] is None
