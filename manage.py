@@ -65,6 +65,8 @@ usage: python3 manage.py COMMAND …
             write a finished tournament as one document that anyone can verify
   move-database
             take a site from SQLite to PostgreSQL, and prove that it is the same
+  erase-player
+            remove a person from the site for good; what their bots played stays
   help      list the commands of Django
 
 Each of them has --help. Bots are written and tried with .venv/bin/arena, which any of them installs.

@@ -15,6 +15,7 @@ urlpatterns = [
     path("", include("tournament.competitions.urls")),
     path("", include("tournament.workers.urls")),
     path("", include("tournament.scrimmages.urls")),
+    path("", include("tournament.moderation.urls")),
     path("api/", api.urls),
     path("admin/", admin.site.urls),
 ]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.admin.models import LogEntry
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group
@@ -40,7 +41,7 @@ from tournament.players.models import (
     VersionGame,
     VersionState,
 )
-from tournament.players.selectors import version_log
+from tournament.players.selectors import version_log, wheel_name, wheel_of
 
 if TYPE_CHECKING or not settings.USE_UNFOLD:
     from django.contrib.admin import ModelAdmin, TabularInline
@@ -124,6 +125,8 @@ class Operation:
     preview_title: str = ""
     takes_many: bool = True
     """Whether it can be done with several rows at once."""
+    right: str = ""
+    """The permission that it takes; by default the one to change the model."""
     rehearse: Callable[[Any, HttpRequest, dict[str, Any]], Sequence[str]] | None = None
     """Given: what it would change with the form's values, a line each, shown before it is done.
 
@@ -144,11 +147,14 @@ class Rehearsal:
     """Whether other lines were confirmed: something has happened meanwhile."""
 
 
-class OperationsAdmin(ReadOnlyAdmin):
-    """Rows to look at, with operations on them.
+class OperationsMixin:
+    """Operations on rows of a ModelAdmin: each is an action of the list and a button on a row's page."""
 
-    Each is an action of the list and a button on a row's page; who may change the model may do them.
-    """
+    if TYPE_CHECKING:
+        opts: Any
+        admin_site: Any
+        get_queryset: Callable[[HttpRequest], QuerySet[Any]]
+        log_change: Callable[[HttpRequest, Any, str], Any]
 
     operations: Sequence[Operation] = ()
 
@@ -157,9 +163,14 @@ class OperationsAdmin(ReadOnlyAdmin):
 
         css: ClassVar = {"all": ["web/admin.css"]}
 
+    def may_do(self, request: HttpRequest, operation: Operation) -> bool:
+        """Whether the viewer may do an operation at all; on which rows, the queryset says."""
+        own = f"{self.opts.app_label}.change_{self.opts.model_name}"
+        return request.user.has_perm(operation.right or own)
+
     def may_operate(self, request: HttpRequest) -> bool:
-        """Whether the viewer may do the operations."""
-        return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
+        """Whether the viewer may do any operation."""
+        return any(self.may_do(request, each) for each in self.operations)
 
     def get_urls(self) -> list[URLPattern]:
         """The model's addresses and one for each operation."""
@@ -170,16 +181,15 @@ class OperationsAdmin(ReadOnlyAdmin):
                 name=f"{self.opts.app_label}_{self.opts.model_name}_operate",
             )
         ]
-        return own + super().get_urls()
+        others: list[URLPattern] = super().get_urls()  # type: ignore[misc] # ModelAdmin's
+        return own + others
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """The operations that take several rows, for who may do them."""
-        if not self.may_operate(request):
-            return {}
         return {
             each.name: (self._make_action(each), each.name, each.label)
             for each in self.operations
-            if each.takes_many
+            if each.takes_many and self.may_do(request, each)
         }
 
     def _make_action(self, operation: Operation) -> Callable[..., HttpResponse]:
@@ -199,8 +209,15 @@ class OperationsAdmin(ReadOnlyAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """The fields; the buttons only for who may operate."""
-        fields = super().get_fields(request, obj)
+        fields = super().get_fields(request, obj)  # type: ignore[misc] # ModelAdmin's
         return fields if self.may_operate(request) else [f for f in fields if f != "buttons"]
+
+    def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """The row, with the operations that the viewer may do."""
+        row = super().get_object(request, *args, **kwargs)  # type: ignore[misc] # ModelAdmin's
+        if row is not None:
+            row.operations_here = [each for each in self.operations if self.may_do(request, each)]
+        return row
 
     @admin.display(description="Operations")
     def buttons(self, row: Any) -> str:
@@ -209,7 +226,8 @@ class OperationsAdmin(ReadOnlyAdmin):
             f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_change",
             args=[row.pk],
         )
-        allowed = [each for each in self.operations if each.allows(row)]
+        here = getattr(row, "operations_here", self.operations)
+        allowed = [each for each in here if each.allows(row)]
         return (
             format_html_join(
                 " ",
@@ -224,7 +242,7 @@ class OperationsAdmin(ReadOnlyAdmin):
         operation = next((each for each in self.operations if each.name == name), None)
         if operation is None:
             raise Http404
-        if not self.may_operate(request):
+        if not self.may_do(request, operation):
             raise PermissionDenied
         rows = self._chosen(request)
         sent = request.POST if request.method == "POST" else None
@@ -302,17 +320,36 @@ class OperationsAdmin(ReadOnlyAdmin):
         messages.success(request, f"{operation.label}: done for {label}.")
 
 
+class OperationsAdmin(OperationsMixin, ReadOnlyAdmin):
+    """Rows to look at, with operations on them; by default who may change the model may do them."""
+
+
 admin.site.unregister(Group)
 
 
+class SuperusersMixin:
+    """Rows by which rights are given: who could change them could give themselves any."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Superusers alone."""
+        return request.user.is_active and request.user.is_superuser
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 Django's signature
+        """Superusers alone."""
+        return request.user.is_active and request.user.is_superuser
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 Django's signature
+        """Superusers alone."""
+        return request.user.is_active and request.user.is_superuser
+
+
 @admin.register(Group)
-class ArenaGroupAdmin(BoundedListMixin, GroupAdmin, ModelAdmin):  # type: ignore[type-arg] # generic for mypy only
+class ArenaGroupAdmin(SuperusersMixin, BoundedListMixin, GroupAdmin, ModelAdmin):  # type: ignore[type-arg] # generic for mypy only
     """Groups, e.g. the organisers."""
 
 
-@admin.register(Player)
-class PlayerAdmin(BoundedListMixin, UserAdmin, ModelAdmin):  # type: ignore[type-arg] # generic for mypy only
-    """Accounts. Superusers change them; who may only view sees no address."""
+class PlayerAdmin(SuperusersMixin, BoundedListMixin, UserAdmin, ModelAdmin):  # type: ignore[type-arg] # generic for mypy only
+    """Accounts. Superusers change them; who may only view sees neither address nor password."""
 
     form = UserChangeForm
     add_form = UserCreationForm
@@ -338,10 +375,27 @@ class PlayerAdmin(BoundedListMixin, UserAdmin, ModelAdmin):  # type: ignore[type
         rows: QuerySet[Player] = super().get_queryset(request)
         return rows.annotate(bots_owned=Count("bots", distinct=True))
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """An account with bots stays: their matches name them. Deactivate it instead."""
-        may: bool = super().has_delete_permission(request, obj)
-        return may and (obj is None or not obj.bots.exists())
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """All of it for who may change it; for others what is no secret of the person."""
+        if obj is None or self.has_change_permission(request, obj):
+            return super().get_fieldsets(request, obj)
+        return (
+            (None, {"fields": ("username", "slug", "is_active", "is_staff", "groups")}),
+            ("Dates", {"fields": ("last_login", "date_joined")}),
+        )
+
+    def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
+        """By address only for who may see it."""
+        return self.search_fields if self.has_change_permission(request) else ("username",)
+
+    def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """None where the name cannot be written."""
+        may = obj is None or self.has_change_permission(request, obj)
+        return super().get_prepopulated_fields(request, obj) if may else {}
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002 Django's signature
+        """Never: what an account did is on record. ``manage.py erase-player`` removes the person."""
+        return False
 
     @admin.display(description="Bots", ordering="bots_owned")
     def bot_count(self, row: Any) -> int:
@@ -350,11 +404,33 @@ class PlayerAdmin(BoundedListMixin, UserAdmin, ModelAdmin):  # type: ignore[type
         return count
 
 
+@admin.register(LogEntry)
+class LogEntryAdmin(ReadOnlyAdmin):
+    """What staff did in the admin, whose logs and wheels they read among it: who, when, with what."""
+
+    list_display = ("action_time", "user", "content_type", "object_repr", "change_message")
+    list_filter = ("content_type", "action_time")
+    search_fields = ("user__username", "object_repr", "change_message")
+    list_select_related = ("user", "content_type")
+    ordering = ("-pk",)
+    fields = (*list_display, "object_id")
+    readonly_fields = fields
+
+
 @admin.register(ApiToken)
 class ApiTokenAdmin(OperationsAdmin):
     """Tokens: whose, what for, until when. What they are nobody can see."""
 
-    list_display = ("prefix", "player", "name", "scope", "created_at", "expires_at", "revoked_at")
+    list_display = (
+        "prefix",
+        "player",
+        "name",
+        "scope",
+        "created_at",
+        "last_used_at",
+        "expires_at",
+        "revoked_at",
+    )
     list_filter = ("scope", ("revoked_at", admin.EmptyFieldListFilter))
     search_fields = ("prefix", "player__username", "name")
     list_select_related = ("player",)
@@ -366,6 +442,7 @@ class ApiTokenAdmin(OperationsAdmin):
         "name",
         "scope",
         "created_at",
+        "last_used_at",
         "expires_at",
         "revoked_at",
     )
@@ -391,7 +468,6 @@ class VersionInline(ReadOnlyInline):
     ordering = ("-pk",)
 
 
-@admin.register(Bot)
 class BotAdmin(OperationsAdmin):
     """Bots and what staff may do with them."""
 
@@ -403,7 +479,7 @@ class BotAdmin(OperationsAdmin):
     fields = ("buttons", "name", "owner", "paused_reason", "created_at")
     readonly_fields = fields
     inlines = (VersionInline,)
-    operations = (
+    operations: Sequence[Operation] = (
         Operation(
             name="pause",
             label="Pause",
@@ -467,7 +543,7 @@ class BotVersionAdmin(OperationsAdmin):
         "summary",
         "parent",
         "wheel_sha256",
-        "log_link",
+        "files",
         "attempts",
         "matches_played",
         "crashes",
@@ -526,29 +602,52 @@ class BotVersionAdmin(OperationsAdmin):
         """The beginning of the reason."""
         return row.reason[:80]
 
-    @admin.display(description="Log")
-    def log_link(self, row: BotVersion) -> str:
-        """Where the log is, for who may audit."""
-        if not row.log_sha256:
-            return "–"
+    @admin.display(description="Files")
+    def files(self, row: BotVersion) -> str:
+        """Where its wheel and its log are, for who may audit."""
+        kinds = ("wheel", *(("log",) if row.log_sha256 else ()))
         return format_html(
-            '<a href="{}">read it</a> (needs the right to audit; each reading is noted)',
-            reverse("admin:players_botversion_log", args=[row.pk]),
+            "{} (needs the right to audit; each reading is noted)",
+            format_html_join(
+                ", ",
+                '<a href="{}">{}</a>',
+                (
+                    (reverse(f"admin:players_botversion_{kind}", args=[row.pk]), kind)
+                    for kind in kinds
+                ),
+            ),
         )
 
     def get_urls(self) -> list[URLPattern]:
-        """Also the log's page."""
-        log = path(
-            "<int:pk>/log/",
-            self.admin_site.admin_view(self.log_view),
-            name="players_botversion_log",
-        )
-        return [log, *super().get_urls()]
+        """Also the addresses of a version's files."""
+        files = [
+            path(
+                f"<int:pk>/{kind}/",
+                self.admin_site.admin_view(view),
+                name=f"players_botversion_{kind}",
+            )
+            for kind, view in (("log", self.log_view), ("wheel", self.wheel_view))
+        ]
+        return [*files, *super().get_urls()]
 
     def log_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """What a version printed, as plain text; the reading is noted in the admin's log."""
+        """What a version printed, as plain text."""
+        row = self._audit(request, pk, "Read the log")
+        return HttpResponse(version_log(row), content_type="text/plain; charset=utf-8")
+
+    def wheel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """A version's wheel."""
+        row = self._audit(request, pk, "Downloaded the wheel")
+        return HttpResponse(
+            wheel_of(row),
+            content_type="application/octet-stream",
+            headers={"Content-Disposition": f'attachment; filename="{wheel_name(row)}"'},
+        )
+
+    def _audit(self, request: HttpRequest, pk: int, what: str) -> BotVersion:
+        """The version, once it is noted in the admin's log that somebody reads a file of it."""
         if not request.user.has_perm("players.audit_botversion"):
             raise PermissionDenied
-        row = get_object_or_404(BotVersion, pk=pk)
-        self.log_change(request, row, "Read the log")
-        return HttpResponse(version_log(row), content_type="text/plain; charset=utf-8")
+        row = get_object_or_404(BotVersion.objects.select_related("bot"), pk=pk)
+        self.log_change(request, row, what)
+        return row

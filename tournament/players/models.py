@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import uuid
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
@@ -17,6 +18,8 @@ from tournament.store.states import Transitions
 
 HOUSE = "house"
 """The account that owns the reference bots."""
+FORMER = "former player"
+"""What somebody is called whose person was removed, with a number."""
 
 
 class Player(AbstractUser):
@@ -26,6 +29,10 @@ class Player(AbstractUser):
     """Their place in addresses."""
     time_zone = models.CharField(max_length=64, default="UTC")
     """An IANA name; times are shown in it."""
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    """Drawn at random, so that a list of erasures can name an account without saying whose it was."""
+    erased_at = models.DateTimeField(null=True, blank=True, editable=False)
+    """When the person was removed from the site; what is left are bots and a number."""
 
     class Meta(AbstractUser.Meta):  # type: ignore[name-defined,misc] # the stubs do not have it
         verbose_name = "player"
@@ -80,6 +87,8 @@ class ApiToken(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    """To the minute."""
 
     class Meta:
         constraints = [
@@ -188,7 +197,7 @@ class BotVersion(LeaseFields):
         permissions = [
             (
                 "audit_botversion",
-                "Can read what other players' versions printed; each reading is noted",
+                "Can read other players' wheels and what they printed; each reading is noted",
             )
         ]
         constraints = [

@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 
 from axes.models import AccessAttempt
 from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.models import Session
 from django.db.models import Max, Prefetch, Q, QuerySet
 
 from tournament.players.models import (
@@ -122,6 +124,11 @@ def version_log_parts(version: BotVersion) -> list[tuple[str, str]]:
 def wheel_of(version: BotVersion) -> bytes:
     """The wheel as it was submitted. Only its owner and staff may have it. Raises BlobError."""
     return read_blob(version.wheel_sha256)
+
+
+def wheel_name(version: BotVersion) -> str:
+    """The name of its wheel as a file."""
+    return f"{version.bot.name.replace('-', '_')}-{version.version}-py3-none-any.whl"
 
 
 def accepted_versions(bot: Bot, game: str) -> QuerySet[BotVersion]:
@@ -270,3 +277,13 @@ def place_of_check(version: BotVersion) -> QueuePlace | None:
         not_before=(version.run_after - read_clock()).total_seconds(),
         held_by=f"{version.bot.name} is paused: {paused}" if paused else "",
     )
+
+
+def sessions_of(player: Player) -> list[str]:
+    """The keys of a player's sessions that have not expired. Reads all sessions: they name nobody in a column."""
+    living = Session.objects.filter(expire_date__gt=read_clock())
+    return [
+        session.session_key
+        for session in living.iterator()
+        if session.get_decoded().get(SESSION_KEY) == str(player.pk)
+    ]

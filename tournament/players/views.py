@@ -223,11 +223,10 @@ def log(request: HttpRequest, pk: int) -> HttpResponse:
 def wheel(request: HttpRequest, pk: int) -> HttpResponse:
     """The wheel as it was submitted, for its owner."""
     row = _own_version(request, pk)
-    name = f"{row.bot.name.replace('-', '_')}-{row.version}-py3-none-any.whl"
     return HttpResponse(
         selectors.wheel_of(row),
         content_type="application/octet-stream",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        headers={"Content-Disposition": f'attachment; filename="{selectors.wheel_name(row)}"'},
     )
 
 
@@ -265,7 +264,7 @@ def bots(request: HttpRequest) -> HttpResponse:
 @require_GET
 def player(request: HttpRequest, slug: str) -> HttpResponse:
     """A player's public page: their accepted bots."""
-    row = get_object_or_404(Player, slug=slug, is_active=True)
+    row = get_object_or_404(Player, slug=slug)
     bots = [selectors.public_bot(bot) for bot in selectors.public_bots(owner=row)]
     context = {"section": "bots", "player": row, "bots": bots}
     return render(request, "players/player.html", context)

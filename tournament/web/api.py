@@ -11,6 +11,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from engine.errors import UsageError
 from tournament.competitions.api import router as competitions
 from tournament.leaderboards.api import router as leaderboards
+from tournament.moderation.api import router as moderation
 from tournament.players.api import ApiError, error_body
 from tournament.players.api import router as players
 from tournament.scrimmages.api import router as scrimmages
@@ -31,6 +32,7 @@ api.add_router("", leaderboards)
 api.add_router("", competitions)
 api.add_router("", workers)
 api.add_router("", scrimmages)
+api.add_router("", moderation)
 
 
 @api.exception_handler(ApiError)

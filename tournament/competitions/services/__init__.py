@@ -12,6 +12,7 @@ from tournament.competitions.services.entries import (
     leave,
     withdraw_entrant,
 )
+from tournament.competitions.services.forgetting import forget_logs
 from tournament.competitions.services.invitations import (
     accept_invitation,
     decline_invitation,
@@ -54,7 +55,7 @@ from tournament.competitions.services.series import (
     stop_series,
 )
 from tournament.competitions.services.stages import stop_stage
-from tournament.competitions.services.sweeping import sweep_blobs
+from tournament.competitions.services.sweeping import blobs_in_use, sweep_blobs
 from tournament.competitions.services.trials import cancel_trial, retry_trial, run_trial
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "StageWish",
     "accept_invitation",
     "advance_round",
+    "blobs_in_use",
     "cancel_tournament",
     "cancel_trial",
     "check_plan",
@@ -78,6 +80,7 @@ __all__ = [
     "enter",
     "enter_series",
     "forfeit_match",
+    "forget_logs",
     "invite_partner",
     "keep_record",
     "leave",

@@ -19,14 +19,22 @@ def sweep_blobs(*, also_keep: Collection[str] = ()) -> int:
 
     `also_keep` has the hashes that rows name which stand above this app.
     """
-    keep: set[str] = set(also_keep)
+    return sweep(keep=blobs_in_use() | set(also_keep), older_than=read_clock() - KEPT_FOR)
+
+
+def blobs_in_use() -> set[str]:
+    """The hashes of all blobs that versions, trials and matches name.
+
+    Of whom has been erased the wheels are gone, and only their hashes are left: tournaments have sealed them.
+    """
+    found: set[str] = set()
     for rows, field in (
-        (BotVersion.objects, "wheel_sha256"),
+        (BotVersion.objects.filter(bot__owner__erased_at=None), "wheel_sha256"),
         (BotVersion.objects, "log_sha256"),
         (EntryTrial.objects, "log_sha256"),
         (Match.objects, "record_sha256"),
         (Match.objects, "logs_sha256"),
         (SupersededMatch.objects, "record_sha256"),
     ):
-        keep.update(rows.values_list(field, flat=True))
-    return sweep(keep=keep, older_than=read_clock() - KEPT_FOR)
+        found.update(rows.values_list(field, flat=True))
+    return found - {""}

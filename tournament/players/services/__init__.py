@@ -14,6 +14,7 @@ from tournament.players.services.bots import (
     withdraw_version,
 )
 from tournament.players.services.quarantine import Crash, count_match
+from tournament.players.services.sessions import end_sessions
 from tournament.players.services.tokens import authenticate_token, create_token, revoke_token
 from tournament.players.services.validation import (
     DueVersions,
@@ -29,6 +30,7 @@ __all__ = [
     "authenticate_token",
     "count_match",
     "create_token",
+    "end_sessions",
     "ensure_house",
     "lift_bot",
     "pause_bot",

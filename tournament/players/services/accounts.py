@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from tournament.players.errors import AccountError
-from tournament.players.models import HOUSE, Player, SignUp
+from tournament.players.models import FORMER, HOUSE, Player, SignUp
 from tournament.store.clock import read_clock
 
 _HOUR = timedelta(hours=1)
@@ -34,8 +34,8 @@ def sign_up(
     errors: dict[str, list[str]] = {}
     if not player.slug:
         errors["username"] = ["The user name needs at least one letter or digit of a to z, 0 to 9."]
-    elif player.slug == HOUSE:
-        errors["username"] = [f"The name {HOUSE} is reserved: choose another."]
+    elif player.slug == HOUSE or player.slug.startswith(slugify(FORMER)):
+        errors["username"] = [f"The name {username} is reserved: choose another."]
     if time_zone not in zoneinfo.available_timezones():
         errors["time_zone"] = [
             f"There is no time zone {time_zone!r}: use a name such as Europe/Paris."

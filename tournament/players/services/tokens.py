@@ -7,15 +7,17 @@ import hmac
 import secrets
 from datetime import datetime, timedelta
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from tournament.players.errors import TokenError
 from tournament.players.models import ApiToken, Player, TokenScope
-from tournament.store.clock import read_clock
+from tournament.store.clock import in_seconds, read_clock
 
 DEFAULT_DAYS = 365
 MAX_DAYS = 5 * 365
+_NOTED_SECONDS = 60.0
+"""A token in steady use costs no more than one write in so long."""
 
 
 def create_token(
@@ -55,7 +57,7 @@ def revoke_token(*, token: ApiToken) -> None:
 
 
 def authenticate_token(text: str) -> ApiToken:
-    """The token whose text this is, its player loaded. Raises TokenError for any other."""
+    """The token whose text this is, its player loaded; that it was used is noted. Raises TokenError for any other."""
     prefix, _, secret = text.partition(".")
     token = (
         _living(ApiToken.objects.select_related("player"))
@@ -65,6 +67,8 @@ def authenticate_token(text: str) -> ApiToken:
     known = token.sha256 if token else _hash("")
     if not hmac.compare_digest(known, _hash(secret)) or token is None or not secret:
         raise TokenError("this token is unknown, revoked or expired: make a new one on your page")
+    long_ago = Q(last_used_at=None) | Q(last_used_at__lt=in_seconds(-_NOTED_SECONDS))
+    ApiToken.objects.filter(long_ago, pk=token.pk).update(last_used_at=Now())
     return token
 
 

@@ -16,6 +16,7 @@ from tournament.scrimmages.services.dispatching import (
     return_expired_scrimmages,
     scrimmages_to_play,
 )
+from tournament.scrimmages.services.forgetting import forget_scrimmages
 from tournament.scrimmages.services.playing import BatchPlay, play_batch
 from tournament.scrimmages.services.sweeping import expire_records
 
@@ -27,6 +28,7 @@ __all__ = [
     "cancel_scrimmage",
     "end_barred_scrimmages",
     "expire_records",
+    "forget_scrimmages",
     "keep_records",
     "play_batch",
     "queue_scrimmages",
