@@ -22,7 +22,16 @@ def _compare_plain(found: Any, wanted: Any, place: str) -> None:
         for i, (one, other) in enumerate(zip(found, wanted, strict=True)):
             _compare_plain(one, other, f"{place}[{i}]")
     elif type(found) is not type(wanted) or found != wanted:
-        raise BundleError(place, f"it must be {wanted!r}, not {found!r}")
+        raise BundleError(place, f"it must be {spell(wanted)}, not {spell(found)}")
+
+
+def spell(value: object) -> str:
+    """A value for a message, cut where a hostile bundle made it long."""
+    text = repr(value)
+    return text if len(text) <= _MOST_SPELT else f"{text[:_MOST_SPELT]}…"
+
+
+_MOST_SPELT = 200
 
 
 def _is_list(value: object) -> bool:

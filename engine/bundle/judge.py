@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import msgspec
 
 from engine.bundle.codec import bundle_digest, record_place
-from engine.bundle.comparing import compare
-from engine.bundle.ratings import judge_ratings, must_be_rated
+from engine.bundle.comparing import compare, spell
+from engine.bundle.ratings import NO_RATING, is_rating, judge_ratings, must_be_rated
 from engine.bundle.values import (
     RULES,
     Bundle,
@@ -26,21 +26,35 @@ from engine.bundle.values import (
     standing_part,
 )
 from engine.errors import ArenaError, BundleError, RecordError, UsageError
-from engine.formats import DecidedBy, FormatOptions, get_format
-from engine.formats.base import Format, Pairing, PairingResult, Round, SeededEntrant, StageView
+from engine.formats import DecidedBy, FormatOptions, forfeit_outcome, get_format, void_result
+from engine.formats.base import (
+    SCORE_DENOMINATOR,
+    Format,
+    Pairing,
+    PairingResult,
+    Round,
+    SeededEntrant,
+    StageView,
+)
 from engine.formats.stages import (
     StagePlan,
+    check_stages,
     final_places,
     match_key,
     next_stage_entrants,
     stage_lot,
 )
+from engine.games import get_game
+from engine.outcome import Outcome, Termination, places_by
 from engine.ratings import Rating
-from engine.record import MatchRecord, canonical_json, replay, with_keys
+from engine.record import MatchRecord, canonical_json, judge_terms, replay, with_keys
 from engine.shuffle import commitment, tournament_prk
 from engine.standings import draw_lot
 
 SEEDINGS = ("rating", "hand", "lot")
+KINDS = ("mono", "pair", "ffa")
+SCORES = frozenset(str(Fraction(part, SCORE_DENOMINATOR)) for part in range(SCORE_DENOMINATOR + 1))
+"""What an entrant can score in a pairing, as the document writes it."""
 Show = Callable[[int], None]
 """Is told how many matches have been judged."""
 
@@ -126,8 +140,13 @@ class _Judge:
         """The commitment fits the secret, and `pub` the entrants."""
         tournament = self.bundle.tournament
         compare(tournament.rules, RULES, "tournament.rules")
-        if tournament.seeding not in SEEDINGS:
-            raise BundleError("tournament.seeding", f"it must be one of {', '.join(SEEDINGS)}")
+        try:
+            get_game(tournament.game)
+        except UsageError as error:
+            raise BundleError("tournament.game", str(error)) from error
+        for field, allowed in (("kind", KINDS), ("seeding", SEEDINGS)):
+            if getattr(tournament, field) not in allowed:
+                raise BundleError(f"tournament.{field}", f"it must be one of {', '.join(allowed)}")
         try:
             secret = bytes.fromhex(tournament.secret)
         except ValueError:
@@ -141,7 +160,7 @@ class _Judge:
 
     def _judge_pub(self) -> None:
         pub = self.bundle.tournament.pub
-        document = _read_canonical(pub, {"close", "entrants"}, "tournament.pub")
+        document = _read_canonical(pub, {"close": str, "entrants": list}, "tournament.pub")
         sealed = sorted(
             wheel
             for entrant in self.bundle.entrants
@@ -151,7 +170,8 @@ class _Judge:
         for i, (told, known) in enumerate(itertools.zip_longest(document["entrants"], sealed)):
             if told != known:
                 raise BundleError(
-                    "tournament.pub", f"its line {i} is {told}, and the entrants give {known}"
+                    "tournament.pub",
+                    f"its line {i} is {spell(told)}, and the entrants give {spell(known)}",
                 )
 
     def _judge_entrants(self) -> None:
@@ -159,7 +179,11 @@ class _Judge:
         entrants = self.bundle.entrants
         seated = [each for each in entrants if each.seed is not None]
         seats = 2 if self.bundle.tournament.kind == "pair" else 1
+        names: set[str] = set()
         for index, entrant in enumerate(entrants):
+            if entrant.name in names:
+                raise BundleError(f"entrants[{index}].name", "another entrant has it")
+            names.add(entrant.name)
             if len(entrant.bots) != seats:
                 raise BundleError(f"entrants[{index}].bots", f"it must be {seats} of them")
             if entrant.addendum:
@@ -178,7 +202,8 @@ class _Judge:
 
     def _judge_addendum(self, index: int, entrant: EntrantPart) -> None:
         place = f"entrants[{index}].addendum"
-        told = _read_canonical(entrant.addendum, {"entered", "entrants", "round"}, place)
+        fields = {"entered": str, "entrants": list, "round": int}
+        told = _read_canonical(entrant.addendum, fields, place)
         compare(told["entrants"], sorted(_wheels(entrant)), place)
         stage = self.bundle.stages[0] if self.bundle.stages else None
         for each in stage.entrants if stage else ():
@@ -189,9 +214,10 @@ class _Judge:
         """The stages that were played, each as it stands at its end."""
         views: list[tuple[Format, StageView]] = []
         going_on = self._starters()
-        for number, stage in enumerate(self.bundle.stages):
+        for number, (stage, (fmt, options)) in enumerate(
+            zip(self.bundle.stages, self._judge_plans(), strict=True)
+        ):
             place = f"stages[{number}]"
-            fmt, options = _read_format(stage, place)
             if number and not _can_play(fmt, options, going_on):
                 self._judge_skipped(stage, place)
                 going_on = ()
@@ -199,11 +225,29 @@ class _Judge:
             self._judge_stage_entrants(number, stage, going_on, place)
             view, at_its_end = self._judge_stage(number, stage, fmt, options)
             views.append((fmt, view))
-            is_last = number == len(self.bundle.stages) - 1
-            if is_last != (stage.qualifiers is None):
-                raise BundleError(f"{place}.qualifiers", "all but the last stage must say how many")
-            going_on = () if is_last else _going_on(stage, at_its_end, place)
+            going_on = () if stage.qualifiers is None else _going_on(stage, at_its_end, place)
         return views
+
+    def _judge_plans(self) -> list[tuple[Format, FormatOptions]]:
+        """By stage its format and options: those who started could play the stages so."""
+        stages, game = self.bundle.stages, get_game(self.bundle.tournament.game)
+        read = []
+        for number, stage in enumerate(stages):
+            read.append(_read_format(stage, f"stages[{number}]"))
+            try:
+                judge_terms(game, stage.ruleset, stage.contest, stage.time_control)
+            except RecordError as error:
+                raise BundleError(f"stages[{number}].{error.place}", error.message) from error
+        for number, stage in enumerate(stages, start=1):
+            if (number == len(stages)) != (stage.qualifiers is None):
+                place = f"stages[{number - 1}].qualifiers"
+                raise BundleError(place, "all but the last stage must say how many")
+        started = [each for each in self.bundle.entrants if each.seed and not each.addendum]
+        try:
+            check_stages(len(started), [_plan(stage) for stage in stages])
+        except UsageError as error:
+            raise BundleError("stages", str(error)) from error
+        return read
 
     def _starters(self) -> tuple[SeededEntrant, ...]:
         """The entrants of the first stage by seed."""
@@ -234,7 +278,7 @@ class _Judge:
             planned = _planned(fmt, msgspec.structs.replace(view, rounds=basis), here)
             self._judge_round(number, part, planned, here)
             for p, pairing in enumerate(part.pairings):
-                _check_sizes(pairing, f"{here}.pairings[{p}]")
+                _check_form(pairing, f"{here}.pairings[{p}]")
             past.add(part)
             view = msgspec.structs.replace(view, rounds=past.rounds)
             for p, pairing in enumerate(part.pairings):
@@ -257,11 +301,8 @@ class _Judge:
             is_late = number == 0 and bool(self.bundle.entrants[each.entrant].addendum)
             if not is_late:
                 compare(each.first_round, 1, f"{place}.entrants[{i}].first_round")
-            if (each.mu is None) != (each.sigma is None) or (
-                each.sigma is not None and each.sigma <= 0
-            ):
-                where = f"{place}.entrants[{i}].sigma"
-                raise BundleError(where, "a rating has a mu, and a sigma above 0")
+            if (each.mu, each.sigma) != (None, None) and not is_rating(each.mu, each.sigma):
+                raise BundleError(f"{place}.entrants[{i}].sigma", NO_RATING)
 
     def _judge_round(self, number: int, part: RoundPart, planned: Round, place: str) -> None:
         if part.index != planned.index:
@@ -276,7 +317,10 @@ class _Judge:
             compare(found.slot, wanted.slot, f"{here}.slot")
             compare(found.entrants, wanted.entrants, f"{here}.entrants")
             compare(found.is_bye, wanted.is_bye, f"{here}.is_bye")
-            if wanted.result is not None and not (found.earlier or found.is_ruled):
+            is_changed = found.is_ruled or bool(found.earlier)
+            if wanted.is_bye and is_changed:
+                raise BundleError(f"{here}.is_ruled", "no ruling changes a bye")
+            if wanted.result is not None and not is_changed:
                 compare(found.result, result_part(wanted.result), f"{here}.result")
 
     def _judge_result(
@@ -290,23 +334,22 @@ class _Judge:
             self.rated[rating_key(pairing)] = pairing
         if pairing.is_bye:
             return
-        results = [
-            (f"{place}.earlier[{e}].result", each.result, each.is_ruled)
-            for e, each in enumerate(pairing.earlier)
-        ]
-        results.append((f"{place}.result", pairing.result, pairing.is_ruled))
-        unruled = [(where, result) for where, result, is_ruled in results if not is_ruled]
-        if not unruled:
-            return
         plain = Pairing(
             key=_own_key(pairing.key, number), slot=pairing.slot, entrants=pairing.entrants
         )
         possible = list(self._possible_results(number, fmt, view, plain, record))
-        if not possible:
-            raise BundleError(record_place(pairing.key), "the record of this match is missing")
-        for where, result in unruled:
-            if result not in possible:
-                compare(result, possible[0], where)
+        before: ResultPart | None = None
+        for where, result, is_ruled in _results_in_turn(pairing, place):
+            could = list(possible)
+            if is_ruled:
+                could = [*_ruled_results(fmt, view, plain, result, before), *could]
+            if not could and is_ruled:
+                raise BundleError(f"{where}.decided_by", "no ruling decides so without a match")
+            if not could:
+                raise BundleError(record_place(pairing.key), "the record of this match is missing")
+            if result not in could:
+                compare(result, could[0], where)
+            before = result
 
     def _record_of(self, number: int, pairing: PairingPart) -> MatchRecord | None:
         """The record of the pairing's match, judged; None if it has none."""
@@ -334,9 +377,10 @@ class _Judge:
         later = stage.rounds[len(view.rounds) :]
         left = view.inactive.union(stage.absent, *(each.absent for each in later))
         could = [entrant for entrant in pairing.entrants if entrant in left]
+        alone = _only(view, pairing.entrants)
         for size in range(1, len(could) + 1):
             for gone in itertools.combinations(could, size):
-                walkover = fmt.walkover(_without(view, gone), pairing)
+                walkover = fmt.walkover(_without(alone, gone), pairing)
                 if walkover is not None:
                     yield result_part(walkover)
 
@@ -402,9 +446,11 @@ class _Past:
 
     def as_it_was(self, count: int, awaited: Sequence[str], place: str) -> tuple[Round, ...]:
         """The rounds as they were when what follows `count` of them was paired, these matches being open."""
+        named: set[str] = set()
         for i, key in enumerate(awaited):
-            if key not in self.parts or not self.fmt.is_continuous:
+            if key not in self.parts or key in named or not self.fmt.is_continuous:
                 raise BundleError(f"{place}.awaited[{i}]", "no such match was open then")
+            named.add(key)
         changed = self.replaced.union(self.parts[key] for key in awaited)
         if not changed:
             return self.rounds
@@ -438,24 +484,30 @@ def _can_play(fmt: Format, options: Any, entrants: Sequence[SeededEntrant]) -> b
     return True
 
 
+def _plan(stage: StagePart) -> StagePlan:
+    return StagePlan(format=stage.format, options=stage.options, qualifiers=stage.qualifiers)
+
+
 def _going_on(stage: StagePart, view: StageView, place: str) -> tuple[SeededEntrant, ...]:
     """Who goes on to the next stage."""
-    plan = StagePlan(format=stage.format, options=stage.options, qualifiers=stage.qualifiers)
     try:
-        return next_stage_entrants(view, plan)
+        return next_stage_entrants(view, _plan(stage))
     except UsageError as error:
         raise BundleError(f"{place}.qualifiers", str(error)) from error
 
 
 def _view(
-    stage: StagePart, options: Any, lot: bytes, before: int, absent: Iterable[int], place: str
+    stage: StagePart, options: Any, lot: bytes, before: int, absent: Sequence[int], place: str
 ) -> StageView:
     """The stage as it was when `before` rounds were published and these entrants were absent."""
-    gone = frozenset(absent)
     present = [each for each in stage.entrants if each.first_round <= before + 1]
-    for i, index in enumerate(gone):
-        if index not in {each.entrant for each in present}:
+    known = {each.entrant for each in present}
+    for i, index in enumerate(absent):
+        if index not in known:
             raise BundleError(f"{place}.absent[{i}]", "it names no entrant of this stage")
+        if i and index <= absent[i - 1]:
+            raise BundleError(f"{place}.absent[{i}]", "they stand in ascending order, each once")
+    gone = frozenset(absent)
     return StageView(
         entrants=tuple(
             SeededEntrant(id=each.entrant, seed=each.seed, active=each.entrant not in gone)
@@ -489,7 +541,7 @@ def _round(
                 is_bye=pairing.is_bye,
                 result=None
                 if pairing.key in is_open
-                else _read_result(_result_then(pairing, up_to), pairing),
+                else _read_result(_result_then(pairing, up_to)),
             )
             for pairing in part.pairings
         ),
@@ -504,29 +556,61 @@ def _result_then(pairing: PairingPart, up_to: int | None) -> ResultPart:
     return pairing.result
 
 
-def _read_result(part: ResultPart, pairing: PairingPart) -> PairingResult:
-    place = f"the result of {pairing.key}"
-    try:
-        return PairingResult(
-            decided_by=DecidedBy(part.decided_by),
-            places=part.places,
-            points=part.points,
-            scores=tuple(Fraction(score) for score in part.scores),
-            advances=part.advances,
-        )
-    except (ValueError, ZeroDivisionError) as error:
-        raise BundleError(place, str(error)) from error
+def _read_result(part: ResultPart) -> PairingResult:
+    """A result whose form is right."""
+    return PairingResult(
+        decided_by=DecidedBy(part.decided_by),
+        places=part.places,
+        points=part.points,
+        scores=tuple(map(Fraction, part.scores)),
+        advances=part.advances,
+    )
 
 
-def _check_sizes(pairing: PairingPart, place: str) -> None:
-    results = [(f"{place}.result", pairing.result)]
-    results += [
-        (f"{place}.earlier[{e}].result", each.result) for e, each in enumerate(pairing.earlier)
-    ]
-    for where, result in results:
+def _results_in_turn(pairing: PairingPart, place: str) -> Iterator[tuple[str, ResultPart, bool]]:
+    """The results of a pairing, the first one first: where each stands, and whether an organiser decided it."""
+    for e, each in enumerate(pairing.earlier):
+        yield f"{place}.earlier[{e}].result", each.result, each.is_ruled
+    yield f"{place}.result", pairing.result, pairing.is_ruled
+
+
+def _check_form(pairing: PairingPart, place: str) -> None:
+    """Its results can be read: each has a value for each entrant, and says what a result can say."""
+    for where, result, _ in _results_in_turn(pairing, place):
+        if result.decided_by not in frozenset(DecidedBy):
+            raise BundleError(f"{where}.decided_by", f"it must be one of {', '.join(DecidedBy)}")
         for field in ("places", "points", "scores", "advances"):
             if len(getattr(result, field)) != len(pairing.entrants):
                 raise BundleError(f"{where}.{field}", "it must have one value for each entrant")
+        for i, score in enumerate(result.scores):
+            if score not in SCORES:
+                message = f"a score is a fraction from 0 to 1 in lowest terms, not {spell(score)}"
+                raise BundleError(f"{where}.scores[{i}]", message)
+
+
+def _ruled_results(
+    fmt: Format,
+    view: StageView,
+    pairing: Pairing,
+    result: ResultPart,
+    before: ResultPart | None,
+) -> Iterator[ResultPart]:
+    """What `result` can be if an organiser decided it: the result before annulled, or its places by forfeit.
+
+    They were given as they are, or follow from who was at fault.
+    """
+    if result.decided_by == DecidedBy.VOID and before is not None:
+        yield result_part(void_result(_read_result(before)))
+    if result.decided_by not in {DecidedBy.FORFEIT, DecidedBy.DOUBLE_FORFEIT}:
+        return
+    places = places_by([-place for place in result.places])
+    is_double = result.decided_by == DecidedBy.DOUBLE_FORFEIT
+    if not is_double:
+        given = Outcome(Termination.FORFEIT, (), (0,) * len(places), places)
+        yield result_part(fmt.decide(view, pairing, given))
+    offenders = [index for index, place in enumerate(places) if is_double or place > 1]
+    if offenders:
+        yield result_part(fmt.decide(view, pairing, forfeit_outcome(len(places), offenders, "")))
 
 
 def _planned(fmt: Format, view: StageView, place: str) -> Round:
@@ -547,6 +631,11 @@ def _own_key(key: str, stage: int) -> str:
     return key.removeprefix(match_key(stage, ""))
 
 
+def _only(view: StageView, entrants: Collection[int]) -> StageView:
+    known = view.by_id
+    return msgspec.structs.replace(view, entrants=tuple(known[each] for each in entrants))
+
+
 def _without(view: StageView, gone: Sequence[int]) -> StageView:
     return msgspec.structs.replace(
         view,
@@ -561,16 +650,19 @@ def _wheels(entrant: EntrantPart) -> list[list[str]]:
     return [[ref.bot, (ref.wheel or "").removeprefix("sha256:")] for ref in entrant.bots]
 
 
-def _read_canonical(text: str, fields: set[str], place: str) -> dict[str, Any]:
-    """What was published as canonical JSON with these fields, one of them the list of the entrants' wheels."""
+def _read_canonical(text: str, fields: Mapping[str, type], place: str) -> dict[str, Any]:
+    """What was published as canonical JSON: an object of these fields, each of its kind."""
     try:
         document = json.loads(text)
         is_canonical = canonical_json(document).decode() == text
     except (ValueError, RecursionError):
         is_canonical = False
-    if not is_canonical or not isinstance(document, dict) or document.keys() != fields:
-        names = ", ".join(sorted(fields))
-        raise BundleError(place, f"it must be canonical JSON of {names}")
-    if not isinstance(document["entrants"], list):
-        raise BundleError(place, "its entrants must be a list")
+    if not is_canonical or not isinstance(document, dict) or document.keys() != fields.keys():
+        raise BundleError(place, f"it must be canonical JSON of {', '.join(sorted(fields))}")
+    for field, kind in fields.items():
+        if type(document[field]) is not kind:
+            raise BundleError(place, f"its {field} is no {_JSON_KINDS[kind]}")
     return document
+
+
+_JSON_KINDS = {str: "text", list: "list", int: "whole number"}

@@ -12,13 +12,23 @@ from engine.bundle.values import (
     RatedMember,
     StagePart,
 )
-from engine.errors import BundleError, UsageError
+from engine.errors import BundleError
 from engine.formats import DecidedBy, get_format
 from engine.ratings import INHERITED_SIGMA, Rating, rate
 from engine.record import MatchRecord, is_ratable, is_rated_contest
 
 PLAYED = frozenset({DecidedBy.PLAY, DecidedBy.LOT, DecidedBy.FAULT})
 """What decides a pairing whose match counts as it was played."""
+
+
+MOST = 1000.0
+"""No rating is near it: far enough for any, near enough to reckon with."""
+NO_RATING = f"a rating has a mu, no further from 0 than {MOST:g}, and a sigma above 0 up to that"
+
+
+def is_rating(mu: float | None, sigma: float | None) -> bool:
+    """Whether the two can be a rating."""
+    return mu is not None and sigma is not None and abs(mu) <= MOST and 0 < sigma <= MOST
 
 
 def must_be_rated(bundle: Bundle, stage: int, pairing: PairingPart, record: MatchRecord) -> bool:
@@ -100,13 +110,15 @@ def _judge_teams(bundle: Bundle, event: RatedMatch, pairing: PairingPart, place:
 def _judge_members(
     event: RatedMatch, known: dict[tuple[str, str], RatedMember], place: str
 ) -> None:
-    try:
-        rated = rate(
-            [[Rating(m.mu_before, m.sigma_before) for m in team.members] for team in event.teams],
-            [team.place for team in event.teams],
-        )
-    except (UsageError, ArithmeticError, ValueError) as error:
-        raise BundleError(place, str(error)) from error
+    for t, team in enumerate(event.teams):
+        for m, member in enumerate(team.members):
+            if not is_rating(member.mu_before, member.sigma_before):
+                where = f"{place}.teams[{t}].members[{m}].sigma_before"
+                raise BundleError(where, NO_RATING)
+    rated = rate(
+        [[Rating(m.mu_before, m.sigma_before) for m in team.members] for team in event.teams],
+        [team.place for team in event.teams],
+    )
     for t, (team, ratings) in enumerate(zip(event.teams, rated, strict=True)):
         for m, (member, rating) in enumerate(zip(team.members, ratings, strict=True)):
             here = f"{place}.teams[{t}].members[{m}]"

@@ -21,6 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import msgspec
@@ -106,8 +107,11 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
         return all(pairing.result is not None for pairing in self.pairings)
 
 
-class StageView(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a format may know of a stage."""
+class StageView(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """All that a format may know of a stage.
+
+    What follows from the fields is computed once: formats ask for it pairing by pairing.
+    """
 
     entrants: tuple[SeededEntrant, ...]
     """Everyone who ever took part, the inactive too; in any order."""
@@ -121,22 +125,22 @@ class StageView(msgspec.Struct, frozen=True, kw_only=True):
     """By entrant id, the ratings with which they came into the stage, where a format asks for them (the
     ladder does); who is not in it is a newcomer. Frozen: what the stage itself taught is in its rounds."""
 
-    @property
+    @cached_property
     def active(self) -> tuple[SeededEntrant, ...]:
         """Who still plays, the best seed first."""
         return tuple(entrant for entrant in self.by_seed if entrant.active)
 
-    @property
+    @cached_property
     def inactive(self) -> frozenset[int]:
         """The ids of who has withdrawn or was disqualified."""
         return frozenset(entrant.id for entrant in self.entrants if not entrant.active)
 
-    @property
+    @cached_property
     def by_seed(self) -> tuple[SeededEntrant, ...]:
         """Everyone, the best seed first."""
         return tuple(sorted(self.entrants, key=lambda entrant: entrant.seed))
 
-    @property
+    @cached_property
     def by_id(self) -> dict[int, SeededEntrant]:
         """Everyone by id."""
         return {entrant.id: entrant for entrant in self.entrants}

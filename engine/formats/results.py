@@ -111,10 +111,10 @@ def knock_out(view: StageView, pairing: Pairing, result: PairingResult) -> Pairi
     in order of seed, and `draw_lot(view.lot, "match/KEY")` as a big-endian number modulo their
     count is the index of the chosen one. Where nobody scored, it is the better seed, as by a bye.
     """
-    seeds = {e.id: e.seed for e in view.entrants if e.id in pairing.entrants}
+    known = view.by_id
     best = sorted(
         (index for index, place in enumerate(result.places) if place == 1),
-        key=lambda index: seeds[pairing.entrants[index]],
+        key=lambda index: known[pairing.entrants[index]].seed,
     )
     decided_by, chosen = result.decided_by, best[0]
     if len(best) > 1 and any(result.scores):

@@ -21,7 +21,7 @@ from engine.record.codec import (
 )
 from engine.record.contest import FinishedGame, Slot, next_slot, outcome_of_faults, outcome_of_games
 from engine.record.dealing import deal_board, parse_board, show_keys, with_keys, write_board
-from engine.record.judge import Replay, ReplayedDeal, replay
+from engine.record.judge import Replay, ReplayedDeal, judge_terms, replay
 from engine.record.rating import MIN_RATED_BOARDS, has_acted, is_ratable, is_rated_contest
 from engine.record.values import (
     FORMAT,
@@ -71,6 +71,7 @@ __all__ = [
     "has_acted",
     "is_ratable",
     "is_rated_contest",
+    "judge_terms",
     "make_spec",
     "next_slot",
     "outcome_of_faults",

@@ -108,9 +108,14 @@ def complaints(
             "match_key",
             f"{match_key!r} is no match key; use up to 120 letters, digits and . _ : / + -",
         )
+    yield from terms_complaints(contest, time_control)
+    yield from _entrant_complaints(game, entrants)
+
+
+def terms_complaints(contest: Contest, time_control: TimeControl) -> Iterator[Complaint]:
+    """What is wrong with what all matches of a stage have in common, the ruleset aside."""
     yield from _contest_complaints(contest)
     yield from _time_complaints(time_control)
-    yield from _entrant_complaints(game, entrants)
 
 
 def _contest_complaints(contest: Contest) -> Iterator[Complaint]:

@@ -54,8 +54,10 @@ def check_contest_is_whole(contest: dict[str, Any], place: str) -> None:
 
 
 def canonical_json(value: Any) -> bytes:
-    """Keys sorted, no spaces, UTF-8, nothing escaped that need not be."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """Keys sorted, no spaces, UTF-8, nothing escaped that need not be. Raises ValueError for NaN and ±inf."""
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
     return text.encode()
 
 

@@ -16,7 +16,7 @@ from engine.errors import ArenaError, NotationError, RecordError, RulesetError, 
 from engine.games import get_game
 from engine.games.base import Board, Game, State
 from engine.outcome import FAULTS, LONGEST_DETAIL, Fault, Outcome, Termination
-from engine.record.checks import complaints
+from engine.record.checks import complaints, terms_complaints
 from engine.record.codec import canonical_json, compute_digest
 from engine.record.contest import (
     FinishedGame,
@@ -28,7 +28,15 @@ from engine.record.contest import (
     seating_of,
 )
 from engine.record.dealing import check_key, parse_board
-from engine.record.values import FORMAT, BoardsContest, DealRecord, GameRecord, MatchRecord
+from engine.record.values import (
+    FORMAT,
+    BoardsContest,
+    Contest,
+    DealRecord,
+    GameRecord,
+    MatchRecord,
+)
+from engine.sdk.timecontrol import TimeControl
 
 
 class ReplayedDeal(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +68,15 @@ def replay(record: MatchRecord) -> Replay:
     Raises RecordError, whose `place` names the value, at the first untruth.
     """
     return _Judge(record).judge()
+
+
+def judge_terms(
+    game: Game, ruleset: dict[str, Any], contest: Contest, time_control: TimeControl
+) -> None:
+    """Raise RecordError, with the place, unless matches of `game` can be played so."""
+    _judge_ruleset(game, ruleset)
+    for place, message in terms_complaints(contest, time_control):
+        raise RecordError(place, message)
 
 
 class _Cut(msgspec.Struct, frozen=True):

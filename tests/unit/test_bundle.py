@@ -28,7 +28,7 @@ from engine.bundle import (
 )
 from engine.errors import BundleError, UsageError
 from engine.formats.stages import StagePlan
-from engine.record import BoardsContest, encode_record, record_schema
+from engine.record import BoardsContest, BotRef, canonical_json, encode_record, record_schema
 from tests.bundles import played_bundle
 from tests.changes import UNJUDGED, changed, leaves_of, put
 from tests.oracle.tournament_judge import judge as second_judge
@@ -221,6 +221,77 @@ def with_pairing(bundle: Bundle, r: int, p: int, **changes: Any) -> tuple[Any, .
     return (msgspec.structs.replace(stage, rounds=tuple(rounds)), *bundle.stages[1:])
 
 
+LATE = "Swiss in which someone leaves and someone comes late"
+ALL = "everyone against everyone"
+FORGERIES = [
+    # of which tournament, where, what stands there, and the place that the verdict names
+    (ALL, "stages.0.rounds.0.pairings.0", {"result.scores": ["1e9999", "0"]}, r"scores\[0\]"),
+    (ALL, "stages.0.rounds.0.pairings.0", {"result.scores": ["2/2", "0"]}, r"scores\[0\]"),
+    (ALL, "stages.0.rounds.0.pairings.0", {"result.scores": ["2", "-1"]}, r"scores\[0\]"),
+    (ALL, "stages.0.rounds.0.pairings.0", {"result.scores": ["1/7", "6/7"]}, r"scores\[0\]"),
+    (ALL, "stages.0.rounds.0.pairings.0", {"result.decided_by": "chance"}, r"decided_by"),
+    (ALL, "stages.0.rounds.0.pairings.0", {"result.decided_by": "void"}, r"decided_by"),
+    (ALL, "stages.0.rounds.0.pairings.0", {"result.decided_by": "bye"}, r"decided_by"),
+    (ALL, "stages.0.rounds.0.pairings.0", {"result.points": [9, -9]}, r"result.points"),
+    (ALL, "stages.0.rounds.0.pairings.0", {"result.decided_by": "forfeit",
+        "result.points": [0, 0], "result.places": [2, 2]}, r"result.places"),
+    ("knock-out", "stages.0.rounds.1.pairings.0", {"result.advances": [False, False]}, r"advances"),
+    ("knock-out", "stages.0.rounds.0.pairings.0", {"result.points": [5]}, r"is_ruled"),
+    (LATE, "stages.0", {"absent": [2, 2]}, r"stages\[0\].absent\[1\]"),
+    (LATE, "stages.0", {"absent": [2, 99]}, r"stages\[0\].absent\[1\]"),
+    (LATE, "entrants.1", {"name": "Bot 0"}, r"entrants\[1\].name"),
+    (LATE, "tournament", {"game": "chess"}, r"tournament.game"),
+    (LATE, "tournament", {"kind": "trio"}, r"tournament.kind"),
+    (LATE, "tournament", {"pub": '{"close":NaN,"entrants":[]}'}, r"tournament.pub"),
+    (LATE, "tournament", {"pub": '{"close":1,"entrants":[]}'}, r"tournament.pub"),
+    (LATE, "entrants.6", {"addendum": '{"entered":"x","entrants":7,"round":2}'}, r"addendum"),
+    (ALL, "", {"stages": [], "records": {}}, r"stages"),
+    (ALL, "stages.0", {"qualifiers": 2}, r"stages\[0\].qualifiers"),
+    (ALL, "stages.0", {"ruleset": {}}, r"stages\[0\].ruleset"),
+    (ALL, "stages.0.contest", {"boards": 10**9}, r"stages\[0\].contest.boards"),
+    ("Swiss", "stages.0.options", {"rounds": 7}, r"stages"),
+    ("Swiss", "ratings.0.teams.0.members.0", {"sigma_before": 1e200}, r"ratings\[0\].*sigma_before"),
+    ("Swiss", "ratings.0.teams.0.members.0", {"mu_before": -1e308}, r"ratings\[0\].*sigma_before"),
+    ("ladder", "stages.0.entrants.0", {"mu": 1e308, "sigma": 1e200}, r"entrants\[0\].sigma"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "where", "changes", "place"), FORGERIES)
+def test_what_no_organiser_could_have_published_is_refused_even_if_sealed_anew(
+    name, where, changes, place
+):
+    """Rulings are taken as given, but they cannot say what no ruling can."""
+    document = json.loads(encode_bundle(bundle_of(name)))
+    target = document
+    for step in _steps(where) if where else ():
+        target = target[int(step) if step.isdecimal() else step]
+    if "is_ruled" in target:
+        target["is_ruled"] = True
+    for path, value in changes.items():
+        put(target, tuple(_steps(path)), value)
+    data = encode_bundle(seal_bundle(decode_bundle(json.dumps(document).encode())))
+    with pytest.raises(BundleError) as error:
+        verify_bundle(decode_bundle(data))
+    assert re.search(place, error.value.place), error.value
+    assert len(error.value.message) < 500
+
+
+def test_a_bracket_larger_than_its_format_takes_is_refused():
+    bundle = bundle_of("two losses")
+    more = tuple(
+        msgspec.structs.replace(
+            bundle.entrants[0], name=f"Bot {i}", bots=(BotRef(f"bot{i}", "1", f"sha256:{i:064x}"),),
+            seed=i + 1,
+        )
+        for i in range(1025)
+    )  # fmt: skip
+    wheels = sorted([f"bot{i}", f"{i:064x}"] for i in range(1025))
+    pub = canonical_json({"close": "", "entrants": wheels}).decode()
+    tournament = msgspec.structs.replace(bundle.tournament, pub=pub)
+    with pytest.raises(BundleError, match=r"^stages: a double elimination takes at most 1024"):
+        verify_bundle(forged("two losses", entrants=more, tournament=tournament))
+
+
 def test_no_rated_match_may_be_left_out():
     last = bundle_of("Swiss").ratings[-1].key
     with pytest.raises(BundleError, match=f"ratings: {last} must be rated, and is not"):
@@ -271,17 +342,16 @@ def test_seeds_by_lot_are_drawn_again():
 
 
 def test_who_comes_late_has_the_last_seed_and_what_was_published_of_him():
-    name = "Swiss in which someone leaves and someone comes late"
-    bundle = bundle_of(name)
+    bundle = bundle_of(LATE)
     *others, late = bundle.entrants
     assert late.seed == 7
     assert late.addendum
     other = msgspec.structs.replace(late, addendum=late.addendum.replace('"round":2', '"round":3'))
     with pytest.raises(BundleError, match=r"entrants\[6\].addendum: it must be 2, not 3"):
-        verify_bundle(forged(name, entrants=(*others, other)))
+        verify_bundle(forged(LATE, entrants=(*others, other)))
     sealed = msgspec.structs.replace(late, addendum="")
     with pytest.raises(BundleError, match=r"tournament.pub"):
-        verify_bundle(forged(name, entrants=(*others, sealed)))
+        verify_bundle(forged(LATE, entrants=(*others, sealed)))
 
 
 def test_a_batch_is_picked_with_the_matches_open_that_it_names():
