@@ -108,9 +108,9 @@ class PostgresqlServer:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
 
-    def address(self, database: str = "postgres") -> str:
-        """Of a database on this server, as ARENA_DATABASE takes it."""
-        return f"postgresql://arena@127.0.0.1:{self.port}/{database}"
+    def address(self, database: str = "postgres", *, port: int | None = None) -> str:
+        """Of a database on this server, as ARENA_DATABASE takes it; by another port that leads to it."""
+        return f"postgresql://arena@127.0.0.1:{port or self.port}/{database}"
 
     def make(self) -> None:
         """Make its folder."""

@@ -52,12 +52,12 @@ def site(postgresql, django_db_blocker, tmp_path: Path, tally: Tally, request) -
 
 def pytest_terminal_summary(terminalreporter) -> None:
     """Print a line for each test that broke a site."""
+    failed = {report.nodeid for report in terminalreporter.stats.get("failed", ())}
     rows = [
-        (report.nodeid.rpartition("::")[2], report.outcome, *value)
-        for outcome in ("passed", "failed")
-        for report in terminalreporter.stats.get(outcome, ())
+        (report.nodeid.rpartition("::")[2], "FAILED" if report.nodeid in failed else "", *value)
+        for report in terminalreporter.stats.get("", ())
         for name, value in report.user_properties
-        if name == TALLY
+        if name == TALLY and report.when == "teardown"
     ]
     if not rows:
         return

@@ -11,7 +11,7 @@ from engine.wheels import pack_module
 from tests.faults import oracle
 from tests.faults.harness import Site, connected_to, copy_store, settled
 from tests.tournament_factories import CHANCE, accept, make_player, make_tournament, start
-from tournament.competitions.models import Match, Tournament
+from tournament.competitions.models import Tournament
 from tournament.players.models import Bot
 from tournament.players.services import submit_wheel
 
@@ -40,8 +40,12 @@ class Event:
     """Running tournaments, and what comes of them if nothing fails."""
 
     tournaments: Sequence[Tournament]
+    size: int
+    """How many matches they come to."""
     address: str
+    """Of a copy of the database as it was when they began."""
     store: Path
+    """A copy of the store from then."""
 
     def judge(self, site: Site) -> None:
         """Let the oracle judge them; the run without faults is played now, on the copy made before."""
@@ -49,23 +53,26 @@ class Event:
             expected = oracle.play_without_faults(self.tournaments)
         site.tally.judged(oracle.judge(self.tournaments, expected))
 
-    @property
-    def matches(self) -> int:
-        """How many matches there are so far."""
-        return Match.objects.filter(tournament__in=self.tournaments).count()
-
 
 def make_event(
     site: Site, *, cups: int = 1, bots: int = 4, pause: float = 0.0, **changes: object
 ) -> Event:
-    """Running tournaments, by default round robins, before anything of the site has been started."""
+    """Running round robins between bots that each think for `pause` seconds a turn.
+
+    Made before anything of the site is started: nobody else may use the database while it is copied.
+    """
     folder = site.folder / "sources"
     folder.mkdir(exist_ok=True)
     made = []
     for _ in range(cups):
         number = next(_numbers)
         field = [make_pacer(f"bot{number}-{n}", folder, pause=pause) for n in range(bots)]
-        plan = {"format": "round_robin", "time_control": "fast", "name": f"Cup {number}", **changes}
-        made.append(start(make_tournament(field, **plan)))
-    address = site.copy()
-    return Event(made, address, copy_store(site.store, f"copied-{next(_numbers)}"))
+        made.append(start_cup(field, name=f"Cup {number}", **changes))
+    size = cups * bots * (bots - 1) // 2
+    return Event(made, size, site.copy(), copy_store(site.store, f"copied-{next(_numbers)}"))
+
+
+def start_cup(field: Sequence[Bot], **changes: object) -> Tournament:
+    """A running round robin between these."""
+    plan = {"format": "round_robin", "time_control": "fast", **changes}
+    return start(make_tournament(field, **plan))

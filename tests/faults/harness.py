@@ -15,6 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ from django.db import DatabaseError, InterfaceError, connections
 from django.test import override_settings
 
 from tests import databases
+from tests.faults.mutations import DISABLED
 from tests.faults.oracle import Verdict
 from tests.postgresql import PostgresqlServer
 from tournament.competitions.models import Match, MatchState, Tournament, TournamentState
@@ -32,8 +34,8 @@ from tournament.operations.supervisor import Child, ChildSpec, clear_away, has_e
 
 ROOT = Path(__file__).parents[2]
 LEASE_SECONDS = 3
-DISABLED = "ARENA_FAULTS_DISABLED"
-"""Names guards that the workers of a test go without; see `tests.faults.mutations`."""
+BOOTSTRAP = "tests.faults.mutations"
+"""The Celery app of such workers."""
 T = TypeVar("T")
 
 
@@ -162,6 +164,7 @@ class Site:
         self.store = folder / "blobs"
         self.store.mkdir(mode=0o700)
         self._broker_port = free_port()
+        self._far: dict[str, tuple[int, int]] = {}
         self._copies: list[str] = []
         self.disabled = os.environ.get(DISABLED, "")
 
@@ -174,7 +177,7 @@ class Site:
             *("--dir", str(self.folder), "--save", "", "--appendonly", "no"),
             *("--maxmemory-policy", "noeviction", "--loglevel", "warning"),
         ]
-        program = self._program("broker", command, self.home("web")).start()
+        program = self._program("broker", command).start()
         wait_until(self._broker_answers, what="the broker")
         return program
 
@@ -210,8 +213,21 @@ class Site:
             port: int = listener.getsockname()[1]
             listener.set_inheritable(True)
             command = web_command(listener.fileno())
-            self._program("web", command, self.home("web"), pass_fds=[listener.fileno()]).start()
+            self._program("web", command, pass_fds=[listener.fileno()]).start()
         return f"127.0.0.1:{port}"
+
+    def connect(self, host: str) -> list[Program]:
+        """Let a host reach PostgreSQL and Valkey over lines of its own, which a test can cut; those lines."""
+        self._far[host] = (free_port(), free_port())
+        lines = zip(self._far[host], (self.server.port, self._broker_port), strict=True)
+        return [
+            self._program(
+                f"line{number} of {host}",
+                [sys.executable, "-m", "tests.faults.line", str(source), str(target)],
+                host,
+            ).start()
+            for number, (source, target) in enumerate(lines)
+        ]
 
     def home(self, host: str) -> Path:
         """The home of a host; hosts share the store of blobs and nothing else in it."""
@@ -221,8 +237,9 @@ class Site:
             (home / "blobs").symlink_to(self.store)
         return home
 
-    def environ(self, home: Path) -> dict[str, str]:
+    def environ(self, host: str = "web") -> dict[str, str]:
         """What the processes of a host get."""
+        database, broker = self._far.get(host, (self.server.port, self._broker_port))
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -233,10 +250,10 @@ class Site:
             "PYTHONUNBUFFERED": "1",
             "PYTHONPATH": str(ROOT),
             "DJANGO_SETTINGS_MODULE": "tournament.settings",
-            "ARENA_HOME": str(home),
+            "ARENA_HOME": str(self.home(host)),
             "ARENA_SECRET_KEY_FILE": str(self.folder / "secret_key"),
-            "ARENA_DATABASE": self.server.address(self.database),
-            "ARENA_BROKER_URL": self.broker_url,
+            "ARENA_DATABASE": self.server.address(self.database, port=database),
+            "ARENA_BROKER_URL": f"redis://127.0.0.1:{broker}/0",
             "ARENA_LEASE_SECONDS": str(LEASE_SECONDS),
             "ARENA_STOP_SECONDS": str(self.stop_seconds),
             "ARENA_WORKER_SLOTS": str(self.slots),
@@ -244,15 +261,16 @@ class Site:
             **({DISABLED: self.disabled} if self.disabled else {}),
         }
 
-    @property
-    def broker_url(self) -> str:
-        """As ARENA_BROKER_URL takes it."""
-        return f"redis://127.0.0.1:{self._broker_port}/0"
-
     def flush_broker(self) -> None:
         """FLUSHALL: every message is gone."""
         self._tell_broker(b"FLUSHALL\r\n")
         self.tally.fault("FLUSHALL")
+
+    def crash_broker(self) -> None:
+        """Kill the broker and start it again, empty."""
+        self.programs["broker"].kill()
+        self.programs["broker"].start()
+        wait_until(self._broker_answers, what="the broker")
 
     def restart_database(self) -> None:
         """Crash PostgreSQL and start it again: every connection and every open transaction is gone."""
@@ -272,19 +290,24 @@ class Site:
         """The id of the process that plays a running match."""
         return int(match.lease_owner.rpartition(":")[2])
 
-    def wait_until(
-        self, condition: Callable[[], T | None], *, seconds: float = 60, what: str = "it"
-    ) -> T:
-        """What `condition` gives once it gives something; a database that is away is asked again."""
+    def read(self, question: Callable[[], T]) -> T:
+        """What `question` gives; a database that is away is asked until it is back."""
 
-        def ask() -> T | None:
+        def ask() -> tuple[T] | None:
             try:
-                return condition()
+                return (question(),)
             except (DatabaseError, InterfaceError):
                 connections["default"].close()
                 return None
 
-        return wait_until(ask, seconds=seconds, what=what, explain=self._explain)
+        return wait_until(ask, what="the database")[0]
+
+    def wait_until(
+        self, condition: Callable[[], T | None], *, seconds: float = 60, what: str = "it"
+    ) -> T:
+        """What `condition` gives once it gives something. Raises AssertionError if it does not in time."""
+        asked = partial(self.read, condition)
+        return wait_until(asked, seconds=seconds, what=what, explain=self._explain)
 
     def play_out(self, tournaments: Sequence[Tournament], *, seconds: float = 240) -> None:
         """Wait until these are finished."""
@@ -315,16 +338,16 @@ class Site:
     def _celery(self, name: str, host: str, command: Sequence[str]) -> Program:
         if self.disabled:
             command = [part.replace("tournament.celery", BOOTSTRAP) for part in command]
-        return self._program(name, command, self.home(host)).start()
+        return self._program(name, command, host).start()
 
     def _program(
-        self, name: str, command: Sequence[str], home: Path, pass_fds: Sequence[int] = ()
+        self, name: str, command: Sequence[str], host: str = "web", pass_fds: Sequence[int] = ()
     ) -> Program:
         spec = ChildSpec(
             name=name,
             command=command,
-            environ=self.environ(home),
-            log=home / f"{name}.log",
+            environ=self.environ(host),
+            log=self.home(host) / f"{name}.log",
             pass_fds=pass_fds,
         )
         if name in self.programs:
@@ -354,9 +377,6 @@ class Site:
             for name, program in self.programs.items()
         )
         return "\n".join([f"{dict(states)} {paused}", *tails])
-
-
-BOOTSTRAP = "tests.faults.mutations"
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from tests.faults import oracle
 from tests.faults.cups import Event, make_event
 from tests.faults.harness import LEASE_SECONDS, Program, Site
-from tournament.competitions.models import AttemptEnding, Match
+from tournament.competitions.models import AttemptEnding, Match, MatchState
 from tournament.competitions.services import resume_tournament
 from tournament.store.clock import read_clock
 
@@ -57,9 +58,12 @@ def test_main_process_killed_alone_leaves_its_pool_what_it_plays(site: Site):
     """Whether the child that is left records its match or another takes it over: it counts once."""
     event = make_event(site, bots=3, pause=SLOW)
     (worker,) = site.start()
-    site.running_match()
+    match = site.running_match()
     worker.kill_main()
-    site.wait_until(lambda: not worker.is_running, what="the end of the main process")
+    site.wait_until(
+        Match.objects.filter(pk=match.pk).exclude(state=MatchState.RUNNING).exists,
+        what="the end of its play",
+    )
     worker.start()
     site.play_out(event.tournaments)
     event.judge(site)
@@ -69,6 +73,7 @@ def freeze_over_a_lease(site: Site, event: Event, workers: list[Program]) -> Mat
     """Freeze who plays a match until another plays it, then let both go on."""
     match = site.running_match()
     worker = next(each for each in workers if site.player_of(match) in each.children())
+    time.sleep(LEASE_SECONDS / 2)  # so far ahead that it would be the first to finish
     worker.freeze()
     site.running_match(pk=match.pk, beyond=match.fence)
     worker.thaw()
