@@ -3,7 +3,7 @@ PYTHON ?= python3
 MANAGE = $(PYTHON) manage.py
 BIN = .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup check fmt test test-postgresql bench demo up
+.PHONY: help setup check fmt test test-postgresql faults soak bench demo up
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -26,6 +26,12 @@ test: ## run the tests
 
 test-postgresql: ## run the tests that touch the database on PostgreSQL
 	ARENA_TEST_DATABASE=postgresql $(MANAGE) test
+
+faults: ## break a site in every way we know of, and see that nothing is lost
+	$(MANAGE) test tests/faults
+
+soak: ## the same at random, for thousands of matches: takes long
+	ARENA_SOAK="$${ARENA_SOAK:-3000 160}" $(MANAGE) test tests/faults/test_soak.py
 
 bench: setup ## measure the engine and the sandbox on this machine
 	$(BIN)/arena bench engine
