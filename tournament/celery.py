@@ -24,6 +24,7 @@ from celery.signals import (
     worker_shutting_down,
 )
 
+from tournament.operations.settling import settle_messages
 from tournament.store.queues import PLAYING_QUEUES, spelled_out
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tournament.settings")
@@ -31,6 +32,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tournament.settings")
 app = Celery("tournament")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.imports = ("tournament.tasks",)
+settle_messages()
 
 logger = logging.getLogger(__name__)
 
