@@ -146,8 +146,11 @@ def healthy(arguments: Sequence[str]) -> int:
 
 
 def _why_web_is_ill(url: str) -> str:
+    hosts = os.environ.get("ARENA_ALLOWED_HOSTS") or "localhost"
+    name = hosts.split(",")[0].strip().lstrip(".").replace("*", "localhost")
+    request = urllib.request.Request(f"{url}/healthz", headers={"Host": name})  # noqa: S310 - the operator's own
     try:
-        with urllib.request.urlopen(f"{url}/healthz", timeout=5):  # noqa: S310 - the operator's own
+        with urllib.request.urlopen(request, timeout=5):  # noqa: S310
             return ""
     except (OSError, urllib.error.HTTPError) as error:
         return f"{url}/healthz: {error}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 import pytest
@@ -141,3 +142,23 @@ def test_web_server_that_does_not_answer_is_ill(capsys):
 @pytest.mark.django_db
 def test_web_server_that_answers_is_well(live_server):
     assert roles.healthy(["web", "--url", live_server.url]) == 0
+
+
+@pytest.mark.parametrize(
+    ("hosts", "asked"),
+    [
+        ("", "localhost"),  # the settings' own
+        ("arena.example.org, www.example.org", "arena.example.org"),  # it answers to no other
+        (".example.org", "example.org"),  # a domain with all below it
+        ("*", "localhost"),  # any will do
+    ],
+)
+def test_web_server_is_asked_by_a_name_that_it_answers_to(monkeypatch, hosts, asked):
+    monkeypatch.setenv("ARENA_ALLOWED_HOSTS", hosts)
+    requests = []
+    monkeypatch.setattr(
+        "urllib.request.urlopen",
+        lambda request, **_: requests.append(request) or contextlib.nullcontext(),
+    )
+    assert roles.healthy(["web"]) == 0
+    assert [request.get_header("Host") for request in requests] == [asked]
