@@ -17,12 +17,17 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import (
+    setup_logging,
+    task_postrun,
+    task_prerun,
     worker_init,
     worker_process_init,
     worker_ready,
     worker_shutdown,
     worker_shutting_down,
 )
+
+from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from tournament.operations.settling import settle_messages
 from tournament.store.queues import PLAYING_QUEUES, spelled_out
@@ -50,6 +55,24 @@ def stop_seconds() -> float:
 def _stop(**_: Any) -> None:
     """From now on no child claims anything; what is being played may be finished."""
     _stopping_since.value = time.monotonic()
+
+
+@setup_logging.connect  # type: ignore[untyped-decorator]
+def _leave_logging(**_: Any) -> None:
+    """The settings say what is logged and how; with somebody here, Celery does not set it up anew."""
+
+
+@task_prerun.connect  # type: ignore[untyped-decorator]
+def _name_task(task_id: str, task: Any, **_: Any) -> None:
+    """What is logged from now on is the task's."""
+    clear_contextvars()
+    bind_contextvars(task=task_id, task_name=task.name)
+
+
+@task_postrun.connect  # type: ignore[untyped-decorator]
+def _leave_task(**_: Any) -> None:
+    """What is logged from now on is no task's."""
+    clear_contextvars()
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]

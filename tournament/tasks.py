@@ -1,7 +1,8 @@
 """The journey, in order: dispatch, check, play. Only this module publishes messages, after commit.
 
 Each task calls one service. A message may be lost, doubled, late or out of order without harm: it says
-only "look at this row".
+only "look at this row". What is logged meanwhile carries the row's id, and as the attempt its claim's fence, 0 before
+it is claimed.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from typing import Any
 from celery import Task, shared_task
 from django.conf import settings
 from kombu.exceptions import OperationalError
+from structlog.contextvars import bound_contextvars
 
 from tournament.celery import stop_seconds
 from tournament.competitions import services as competitions
 from tournament.competitions.selectors.engine_values import time_controls_of_matches
 from tournament.competitions.selectors.trials import time_controls_of_trials
 from tournament.competitions.services import Play
+from tournament.operations.housekeeping import keep_small
 from tournament.players import services as players
 from tournament.scrimmages import selectors as scrimmage_rows
 from tournament.scrimmages import services as scrimmages
@@ -62,14 +65,16 @@ def _by_time_control(
 def validate(version_id: int) -> None:
     """Check one submitted version."""
     if not stop_seconds():
-        players.run_validation(version_id=version_id, stop_seconds=stop_seconds)
+        with bound_contextvars(version=version_id, attempt=0):
+            players.run_validation(version_id=version_id, stop_seconds=stop_seconds)
 
 
 @shared_task(name="tournament.try_entry")  # type: ignore[untyped-decorator]
 def try_entry(trial_id: int) -> None:
     """Try one version under the conditions of a tournament that it has entered."""
     if not stop_seconds():
-        competitions.run_trial(trial_id=trial_id, stop_seconds=stop_seconds)
+        with bound_contextvars(trial=trial_id, attempt=0):
+            competitions.run_trial(trial_id=trial_id, stop_seconds=stop_seconds)
 
 
 @shared_task(name="tournament.play_matches")  # type: ignore[untyped-decorator]
@@ -80,7 +85,9 @@ def play_matches(match_ids: Sequence[int]) -> None:
     for match_id in match_ids:
         if stop_seconds() or time.monotonic() > began + settings.ARENA_BLOCK_SECONDS:
             break  # the rest stays queued, and dispatch queues it again
-        if competitions.play_match(match_id=match_id, stop_seconds=stop_seconds) is Play.RECORDED:
+        with bound_contextvars(match=match_id, attempt=0):
+            came = competitions.play_match(match_id=match_id, stop_seconds=stop_seconds)
+        if came is Play.RECORDED:
             recorded.append(match_id)
     if recorded and competitions.round_is_empty(match_ids=recorded):
         publish(dispatch, rung=True)
@@ -91,7 +98,8 @@ def play_batch(scrimmage_id: int) -> None:
     """Play the next batch of one scrimmage; the next is chosen at once, since a tick of beat may be longer than it."""
     if stop_seconds():
         return
-    came = scrimmages.play_batch(scrimmage_id=scrimmage_id, stop_seconds=stop_seconds)
+    with bound_contextvars(scrimmage=scrimmage_id, attempt=0):
+        came = scrimmages.play_batch(scrimmage_id=scrimmage_id, stop_seconds=stop_seconds)
     if came is BatchPlay.RECORDED:
         batches = scrimmages.queue_scrimmages(capacity=workers.capacity())
         for task, about, queue in _by_time_control(
@@ -103,8 +111,7 @@ def play_batch(scrimmage_id: int) -> None:
 @shared_task(name="tournament.sweep")  # type: ignore[untyped-decorator]
 def sweep() -> None:
     """Delete what a crash left behind, and what is old enough; beat sends it once a day."""
-    scrimmages.expire_records()
-    competitions.sweep_blobs(also_keep=scrimmage_rows.blobs_in_use())
+    keep_small()
 
 
 def publish(task: Task[..., Any], *args: Any, queue: str | None = None, **kwargs: Any) -> bool:

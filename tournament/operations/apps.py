@@ -6,6 +6,14 @@ from django.apps import AppConfig
 
 
 class OperationsConfig(AppConfig):
-    """The embedded stack and the commands around it; it has no tables."""
+    """The embedded stack and the commands around it, health and metrics, the page of the queue; it has no tables."""
 
     name = "tournament.operations"
+
+    def ready(self) -> None:
+        """Let the admin's menu lead to the queue, which is no model."""
+        from django.contrib import admin
+
+        from tournament.operations.menu import add_queue
+
+        add_queue(admin.site)

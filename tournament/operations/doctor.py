@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import shutil
 import subprocess
@@ -22,6 +23,8 @@ from tournament.operations.home import default_home
 from tournament.operations.stack import cores
 
 SPACE_WANTED_BYTES = 1_000_000_000
+NEAR_BUDGET = 0.9
+"""From this share of the store's budget on the operator is warned."""
 _SIGNS = {"ok": "ok     ", "weak": "WEAKER ", "missing": "MISSING"}
 
 
@@ -38,6 +41,7 @@ def main(arguments: Sequence[str]) -> int:
         tell_limits(),
         check_broker(),
         check_home(home),
+        check_store_size(home),
     ]
     can_run = all(finding.grade != "missing" for finding in findings)
     if given.json:
@@ -85,3 +89,24 @@ def check_home(home: Path) -> Finding:
     free = shutil.disk_usage(nearest).free
     grade: Grade = "ok" if free >= SPACE_WANTED_BYTES else "missing"
     return Finding("home", grade, f"{home}, {free / 1e9:.1f} GB free")
+
+
+def check_store_size(home: Path) -> Finding:
+    """What the store takes of its budget (``ARENA_STORE_GB``), if it is a folder of this machine."""
+    name, address = "store", os.environ.get("ARENA_STORE") or str(home / "blobs")
+    if "://" in address and not address.startswith("file://"):
+        return Finding(name, "ok", "no folder of this machine: its size stands in /metrics")
+    folder = Path(address.removeprefix("file://"))
+    taken = sum(path.stat().st_size for path in folder.glob("??/*") if path.is_file())
+    text = f"{folder}, {taken / 1e9:.1f} GB"
+    wanted = os.environ.get("ARENA_STORE_GB") or "0"
+    budget = int(wanted) * 10**9 if wanted.isdecimal() else 0
+    if not budget:
+        return Finding(name, "ok", f"{text}, without a budget (ARENA_STORE_GB)")
+    if taken < NEAR_BUDGET * budget:
+        return Finding(name, "ok", f"{text} of {budget / 1e9:.1f} GB")
+    advice = (
+        "The daily sweep lets the oldest records of ladders and scrimmages go that nothing links to.",
+        "Grant more by ARENA_STORE_GB, or keep them for fewer days: ARENA_RECORD_DAYS, ARENA_SCRIMMAGE_DAYS.",
+    )
+    return Finding(name, "weak", f"{text} of {budget / 1e9:.1f} GB", advice)

@@ -32,6 +32,7 @@ _SECRETS = (
         rf"\1{HIDDEN}",
     ),
 )
+_ESCAPED = {ord("\n"): "\\n", ord("\r"): "\\r", 0x1B: "\\x1b", 0x2028: "\\u2028", 0x85: "\\x85"}
 _OWN = {"event", "timestamp", "level", "logger", "process", "exception", "stack"}
 
 
@@ -44,7 +45,12 @@ def logging_settings(form: str, level: str) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": form}},
         "loggers": {
             "axes": {"level": "WARNING"},  # it tells of each login otherwise
-            "django.server": {"handlers": [], "propagate": True},
+            "django": {"handlers": [], "level": "INFO", "propagate": True},
+            "django.server": {"handlers": [], "level": "INFO", "propagate": True},
+            **{
+                name: {"level": "WARNING"}
+                for name in ("celery", "kombu", "amqp", "boto3", "botocore")
+            },
         },
         "root": {"handlers": ["stderr"], "level": level},
     }
@@ -97,6 +103,9 @@ def spell_line(_: WrappedLogger, __: str, event: MutableMapping[str, Any]) -> st
     """``2026-11-30T10:00:00Z INFO name 17: message [match=3 task=abc]``, and below it what went wrong."""
     ids = " ".join(f"{name}={event[name]}" for name in sorted(event) if name not in _OWN)
     head = f"{event['timestamp']} {event['level'].upper()} {event['logger']} {event['process']}: "
-    lines = [f"{head}{event['event']}{f' [{ids}]' if ids else ''}"]
+    said = str(event["event"]).translate(
+        _ESCAPED
+    )  # what a visitor sends must not begin a line of its own
+    lines = [f"{head}{said}{f' [{ids}]' if ids else ''}"]
     lines += [event[name] for name in ("exception", "stack") if event.get(name)]
     return "\n".join(lines)

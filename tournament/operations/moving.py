@@ -33,10 +33,10 @@ from tournament.leaderboards.selectors import pools
 from tournament.leaderboards.services import verify_ratings
 from tournament.operations.databases import sqlite_database
 from tournament.operations.errors import OperationsError
-from tournament.operations.selectors import DISPATCH
 from tournament.players.models import Player
 from tournament.store.errors import BlobError
 from tournament.store.models import Pulse
+from tournament.store.pulses import DISPATCH
 from tournament.store.services import read_packed
 from tournament.workers.models import WorkerReport
 from tournament.workers.selectors import SILENT_SECONDS

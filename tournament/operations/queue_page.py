@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
@@ -21,17 +20,16 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from tournament.competitions.models import Attempt, EntryTrial, Match, Tournament
+from tournament.competitions.models import Attempt, Match, Tournament
 from tournament.competitions.selectors import trial_conditions
 from tournament.competitions.selectors.waiting import why_match_is_held, why_trial_is_held
-from tournament.operations.selectors import KINDS, open_work, queue_of
+from tournament.operations.housekeeping import budget_warning
+from tournament.operations.selectors import KINDS, MODELS, may_view, open_work, queue_of
 from tournament.players.admin import Operation, OperationsAdmin, spell_moment
-from tournament.players.models import Bot, BotVersion
-from tournament.scrimmages.models import Scrimmage
+from tournament.players.models import Bot
 from tournament.store.clock import read_clock
 from tournament.store.leases import MAX_ATTEMPTS
-from tournament.store.pulses import delays
-from tournament.store.tallies import STORE_BYTES, read_tallies
+from tournament.store.pulses import delays, spell_delays, spell_seconds
 from tournament.store.waiting import QueueState
 
 ROWS_A_PAGE = 50
@@ -40,12 +38,6 @@ _TITLES = {
     "check": "Checks",
     "trial": "Trials",
     "scrimmage": "Scrimmages",
-}
-_MODELS: Mapping[str, type[Model]] = {
-    "match": Match,
-    "check": BotVersion,
-    "trial": EntryTrial,
-    "scrimmage": Scrimmage,
 }
 _OFFERED: Mapping[str, tuple[str, ...]] = {
     "match": ("requeue", "forfeit"),
@@ -80,7 +72,8 @@ class WorkRow:
     url: str
     state: str
     state_label: str
-    since: datetime
+    lasts: str
+    """For how long it stands so, in words."""
     why: str
     buttons: Sequence[Button]
 
@@ -99,7 +92,7 @@ class CountRow:
 
 def queue_page(request: HttpRequest) -> HttpResponse:
     """What is queued, running, held or stuck, oldest first; narrowed by kind, state and tournament."""
-    kinds = [kind for kind in KINDS if _may_view(request, kind)]
+    kinds = [kind for kind in KINDS if may_view(request.user, kind)]
     if not kinds:
         raise PermissionDenied
     counts = [_count_row(kind) for kind in kinds]
@@ -128,8 +121,8 @@ def queue_page(request: HttpRequest) -> HttpResponse:
         "tournaments": tournaments,
         "counts": counts,
         "now": spell_moment(read_clock()),
-        "delays": [delay.reason for delay in delays()],
-        "disk": disk_warning(),
+        "delay": spell_delays(delays()),
+        "disk": budget_warning(),
         "page": page,
         "rows": work_rows(request, kind, list(page.object_list), may_operate=may_operate),
         "bulk": [
@@ -145,30 +138,9 @@ def queue_page(request: HttpRequest) -> HttpResponse:
     return render(request, "operations/queue.html", context)
 
 
-def disk_warning() -> str:
-    """What to say of the store's size, if it is over its budget or near it."""
-    taken = read_tallies().get(STORE_BYTES, {}).get("")
-    budget = settings.ARENA_STORE_BYTES
-    if taken is None or not budget or taken < NEAR_BUDGET * budget:
-        return ""
-    return (
-        f"Wheels, records and logs take {taken / 1e9:.1f} GB of the {budget / 1e9:.1f} GB of ARENA_STORE_GB. The daily "
-        "sweep lets the oldest records of ladders and scrimmages go that nobody keeps; give it more, or keep them for "
-        "fewer days (ARENA_RECORD_DAYS, ARENA_SCRIMMAGE_DAYS)."
-    )
-
-
-NEAR_BUDGET = 0.9
-
-
 def _query(kind: str, state: str, tournament: str) -> str:
     given = {"kind": kind, "state": state, "tournament": tournament}
     return urlencode({name: value for name, value in given.items() if value})
-
-
-def _may_view(request: HttpRequest, kind: str) -> bool:
-    meta = _MODELS[kind]._meta  # noqa: SLF001 Django's name of it
-    return request.user.has_perm(f"{meta.app_label}.view_{meta.model_name}")
 
 
 def _count_row(kind: str) -> CountRow:
@@ -194,7 +166,7 @@ def work_rows(
     """The rows of a page with why each stands as it does."""
     now = read_clock()
     failures = _last_failures(rows) if kind == "match" else {}
-    late = "; ".join(delay.reason for delay in delays())
+    late = spell_delays(delays())
     return [
         WorkRow(
             pk=row.pk,
@@ -203,7 +175,7 @@ def work_rows(
             url=_admin_url("change", row),
             state=row.standing,
             state_label=QueueState(row.standing).label,
-            since=_since(row),
+            lasts=spell_seconds((now - _since(row)).total_seconds()),
             why=_why(kind, row, now, failures.get(row.pk, ""), late),
             buttons=_buttons(request, kind, row, may_operate=may_operate),
         )
@@ -280,9 +252,7 @@ def _last_failures(rows: Sequence[Match]) -> dict[int, str]:
     """By match how its last attempt ended that is over, in words."""
     tries = Attempt.objects.filter(match__in=[row.pk for row in rows if row.attempts])
     return {
-        attempt.match_id: f"The last ended {attempt.get_ending_display()}: {attempt.detail}".rstrip(
-            ": "
-        )
+        attempt.match_id: f"The last: {attempt.detail or attempt.get_ending_display()}"
         for attempt in tries.filter(ended_at__isnull=False).order_by("match", "fence")
     }
 
@@ -323,7 +293,7 @@ def _operations(kind: str) -> list[Operation]:
 
 
 def _model_admin(kind: str) -> OperationsAdmin:
-    return _admin_of(_MODELS[kind])
+    return _admin_of(MODELS[kind])
 
 
 def _admin_of(model: type[Model]) -> OperationsAdmin:
@@ -333,7 +303,7 @@ def _admin_of(model: type[Model]) -> OperationsAdmin:
 
 
 def _operate_url(kind: str, name: str, pk: int | None = None, back: str = "") -> str:
-    return _url_of(_MODELS[kind], name, [] if pk is None else [pk], back)
+    return _url_of(MODELS[kind], name, [] if pk is None else [pk], back)
 
 
 def _url_of(model: type[Model], name: str, ids: Sequence[int], back: str) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Min, Model, Q, QuerySet
 
 from tournament.competitions.models import (
     Attempt,
     AttemptEnding,
     EntryTrial,
+    Match,
     Tournament,
     TournamentState,
     TrialState,
@@ -87,17 +89,31 @@ class SiteStatus:
         return " · ".join(parts)
 
 
+_OPEN: Mapping[str, Callable[[], QuerySet[Any]]] = {
+    "match": open_matches,
+    "check": open_checks,
+    "trial": open_trials,
+    "scrimmage": open_scrimmages,
+}
+MODELS: Mapping[str, type[Model]] = {
+    "match": Match,
+    "check": BotVersion,
+    "trial": EntryTrial,
+    "scrimmage": Scrimmage,
+}
+KINDS = tuple(MODELS)
+"""Of work that workers do."""
+
+
 def open_work(kind: str) -> QuerySet[Any]:
     """The rows of a kind of work that are not over, each with its `QueueState` as ``standing``."""
-    return {
-        "match": open_matches,
-        "check": open_checks,
-        "trial": open_trials,
-        "scrimmage": open_scrimmages,
-    }[kind]()
+    return _OPEN[kind]()
 
 
-KINDS = ("match", "check", "trial", "scrimmage")
+def may_view(user: Player | AnonymousUser, kind: str) -> bool:
+    """Whether somebody may see in the admin how work of a kind stands."""
+    meta = MODELS[kind]._meta  # noqa: SLF001 Django's name of it
+    return user.has_perm(f"{meta.app_label}.view_{meta.model_name}")
 
 
 def site_status() -> SiteStatus:

@@ -244,7 +244,7 @@ def beat_command() -> list[str]:
 
 def celery_command(*arguments: str) -> list[str]:
     """A Celery program of this site."""
-    return [sys.executable, "-m", "celery", "-A", "tournament.celery", *arguments]
+    return [sys.executable, "-m", "celery", "--quiet", "-A", "tournament.celery", *arguments]
 
 
 def worker_command(name: str, queues: str, pool: str, *arguments: str) -> list[str]:
@@ -270,6 +270,7 @@ def web_command(bind: int | str) -> list[str]:
         *("--threads", "8"),
         *("--graceful-timeout", "2"),
         *("--log-level", "warning"),
+        *("--logger-class", "tournament.operations.web_logs.WebLogger"),
         "--no-control-socket",
     ]
 

@@ -11,7 +11,7 @@ from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.models import Session
-from django.db.models import Max, Prefetch, Q, QuerySet
+from django.db.models import Max, Prefetch, Q, QuerySet, Subquery
 
 from tournament.players.models import (
     UNDECIDED,
@@ -266,7 +266,9 @@ def place_of_check(version: BotVersion) -> QueuePlace | None:
     others = BotVersion.objects.filter(
         state__in=(VersionState.SUBMITTED, VersionState.QUEUED), bot__paused_reason=""
     )
-    before = Q(run_after__lt=version.run_after) | Q(run_after=version.run_after, pk__lt=version.pk)
+    # Compared within the database: SQLite keeps its own times with fewer digits than those that it is sent.
+    due = Subquery(BotVersion.objects.filter(pk=version.pk).values("run_after"))
+    before = Q(run_after__lt=due) | Q(run_after=due, pk__lt=version.pk)
     checked = BotVersion.objects.filter(decided_at__isnull=False, claimed_at__isnull=False)
     last = checked.order_by("-pk").values_list("claimed_at", "decided_at")[:_MEASURED_CHECKS]
     return place_behind(

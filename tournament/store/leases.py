@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, models
 from django.db.models import Q
 from django.db.models.functions import Now
+from structlog.contextvars import bind_contextvars, get_contextvars
 
 from engine.errors import InfrastructureError
 from tournament.store.clock import in_seconds
@@ -99,7 +100,11 @@ def claim(
         claimed_at=Now(),
         fence=fence + 1,
     )
-    return Lease(pk, fence + 1, owner) if claimed else None
+    if not claimed:
+        return None
+    if "attempt" in get_contextvars():  # a task has said what is logged with it
+        bind_contextvars(attempt=fence + 1)
+    return Lease(pk, fence + 1, owner)
 
 
 def held(rows: models.QuerySet[Any], lease: Lease) -> models.QuerySet[Any]:

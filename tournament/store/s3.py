@@ -18,6 +18,7 @@ from django.core.files import File
 from storages.backends.s3 import S3Storage
 
 from tournament.store.errors import StoreUnavailableError
+from tournament.store.storage import StoredBlob
 
 _NOT_FOUND = {"404", "NoSuchKey", "NotFound"}
 _YOUNG_SECONDS = 6 * 3600
@@ -93,14 +94,16 @@ class S3BlobStorage(S3Storage):  # type: ignore[misc]  # untyped
         with _answering():
             self._client.delete_object(**self._object(name))
 
-    def ages(self) -> Iterator[tuple[str, datetime]]:
-        """The names of all objects, and when each was last put there, by the store's clock."""
+    def listing(self) -> Iterator[StoredBlob]:
+        """All objects, with when each was last put there by the store's clock."""
         prefix = self._key("")
         pages = self._client.get_paginator("list_objects_v2")
         with _answering():
             for page in pages.paginate(Bucket=self.bucket_name, Prefix=prefix):
                 for found in page.get("Contents", ()):
-                    yield found["Key"].removeprefix(prefix), found["LastModified"]
+                    yield StoredBlob(
+                        found["Key"].removeprefix(prefix), found["LastModified"], found["Size"]
+                    )
 
     def _save(self, name: str, content: File[Any]) -> str:
         with _answering():

@@ -21,6 +21,7 @@ from tournament.store.clock import in_seconds
 from tournament.store.errors import BlobDamagedError, BlobMissingError
 from tournament.store.models import Pulse
 from tournament.store.storage import BlobStorage, BlobStore
+from tournament.store.tallies import STORE_BYTES, STORE_FILES, measure
 
 logger = logging.getLogger(__name__)
 
@@ -106,14 +107,19 @@ def has_blob(sha256: str) -> bool:
 def sweep(*, keep: Collection[str], older_than: datetime) -> int:
     """Delete the blobs that no row names (`keep` has the hashes of those) and that are old enough.
 
-    Young ones stay, since a blob is written before the row that names it. How many were deleted.
+    Young ones stay, since a blob is written before the row that names it. How many were deleted; what the others
+    take is measured by the way, for the metrics.
     """
     storage = _storage()
-    deleted = 0
-    for name, written in storage.ages():
-        if written < older_than and name.replace("/", "") not in keep:
-            storage.delete(name)
+    deleted = files = taken = 0
+    for blob in storage.listing():
+        if blob.written < older_than and blob.name.replace("/", "") not in keep:
+            storage.delete(blob.name)
             deleted += 1
+        else:
+            files, taken = files + 1, taken + blob.size
+    measure(STORE_FILES, files)
+    measure(STORE_BYTES, taken)
     return deleted
 
 

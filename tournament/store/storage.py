@@ -8,10 +8,20 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from django.core.files import File
 from django.core.files.storage import FileSystemStorage
+
+
+class StoredBlob(NamedTuple):
+    """A blob as a listing tells it."""
+
+    name: str
+    written: datetime
+    """Since when it is there, or was renewed."""
+    size: int
+    """Bytes."""
 
 
 class BlobStore(Protocol):
@@ -40,8 +50,8 @@ class BlobStore(Protocol):
         """Let go of a blob; nothing happens if there is none."""
         ...
 
-    def ages(self) -> Iterator[tuple[str, datetime]]:
-        """The names of all blobs, and since when each is there or was renewed."""
+    def listing(self) -> Iterator[StoredBlob]:
+        """All blobs."""
         ...
 
 
@@ -87,13 +97,14 @@ class BlobStorage(FileSystemStorage):
         """All of a file. Raises FileNotFoundError."""
         return Path(self.path(name)).read_bytes()
 
-    def ages(self) -> Iterator[tuple[str, datetime]]:
-        """The names of all files but those that are being written, and when each was last put there."""
+    def listing(self) -> Iterator[StoredBlob]:
+        """All files but those that are being written."""
         root = Path(self.location)
         for path in root.glob("??/*"):
             with suppress(FileNotFoundError):  # another deletes it
-                written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-                yield path.relative_to(root).as_posix(), written
+                status = path.stat()
+                written = datetime.fromtimestamp(status.st_mtime, UTC)
+                yield StoredBlob(path.relative_to(root).as_posix(), written, status.st_size)
 
     def shrink(self, most_bytes: int) -> None:
         """Delete files until they have at most so many bytes together, those first that were renewed longest ago."""

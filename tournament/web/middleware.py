@@ -18,6 +18,7 @@ from structlog.contextvars import bound_contextvars
 
 from engine.wheels import too_large
 from tournament.players.api import error_body
+from tournament.store.pulses import MEMORY, spell_delays
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -42,6 +43,7 @@ _LONGEST_LENGTH = 19
 _FORM_OVERHEAD_BYTES = 256 * 1024
 
 
+DELAYED_HEADER = "Arena-Delayed"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 """What is taken over of what a proxy or a client calls its request: nothing that could forge a line of a log."""
 _SLOW_SECONDS = 1.0
@@ -164,6 +166,21 @@ def shape_api_errors(get_response: GetResponse) -> GetResponse:
             response.content = json.dumps(error_body(code, message)).encode()
             response.headers["Content-Type"] = "application/json"
             response.headers["Content-Length"] = str(len(response.content))
+        return response
+
+    return answer
+
+
+def tell_delays(get_response: GetResponse) -> GetResponse:
+    """Tells programs in a header of every answer of the API why work is done later; pages have it in words.
+
+    By pulses in the database that this process remembers for some seconds: no page waits for the broker.
+    """
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        if request.path.startswith("/api/") and (reason := spell_delays(MEMORY.known_delays())):
+            response.headers[DELAYED_HEADER] = reason
         return response
 
     return answer

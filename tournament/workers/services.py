@@ -16,7 +16,9 @@ from engine.sandbox.probe import ProbeReport, probe_sandbox, require_sandbox
 from engine.sandbox.speed import budget_percent
 from tournament.competitions.models import RULES_VERSION
 from tournament.store.clock import in_seconds
+from tournament.store.pulses import WORKERS
 from tournament.store.queues import MATCH_QUEUES, VALIDATION
+from tournament.store.services import beat
 from tournament.workers.models import WorkerReport
 
 ALL_QUEUES = (VALIDATION, *MATCH_QUEUES)
@@ -31,6 +33,7 @@ def report_worker(*, name: str, queues: Sequence[str] = ALL_QUEUES, slots: int =
     found = {**_look_here(), "queues": list(queues), "slots": slots}
     WorkerReport.objects.update_or_create(name=name, defaults=found)
     WorkerReport.objects.filter(seen_at__lt=in_seconds(-_FORGET_SECONDS)).delete()
+    beat(name=WORKERS)
 
 
 def give_sign_of_life(*, name: str, queues: Sequence[str] = ALL_QUEUES, slots: int = 1) -> None:
@@ -38,6 +41,8 @@ def give_sign_of_life(*, name: str, queues: Sequence[str] = ALL_QUEUES, slots: i
     known = WorkerReport.objects.filter(name=name)
     if not known.exclude(level="").update(seen_at=Now()):
         report_worker(name=name, queues=queues, slots=slots)
+    else:
+        beat(name=WORKERS)
 
 
 def sign_off(*, name: str) -> None:

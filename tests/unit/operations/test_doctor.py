@@ -11,7 +11,7 @@ import pytest
 from engine.sandbox.findings import Finding
 from engine.sandbox.probe import ProbeReport
 from tournament.operations import doctor
-from tournament.operations.doctor import check_broker, check_home
+from tournament.operations.doctor import check_broker, check_home, check_store_size
 from tournament.operations.errors import BrokerUnavailableError
 
 
@@ -84,3 +84,21 @@ def test_broker_is_asked_for_its_version():
 
 def test_home_that_does_not_exist_yet_is_judged_by_the_disk_it_will_be_on(tmp_path: Path):
     assert "GB free" in check_home(tmp_path / "not" / "yet").text
+
+
+@pytest.mark.parametrize(
+    ("budget", "grade", "words"),
+    [
+        ("", "ok", "without a budget"),
+        ("1", "weak", "1.2 GB of 1.0 GB"),  # more than there may be
+        ("100", "ok", "1.2 GB of 100.0 GB"),
+    ],
+)
+def test_store_is_held_to_its_budget(tmp_path, monkeypatch, budget, grade, words):
+    monkeypatch.delenv("ARENA_STORE", raising=False)
+    monkeypatch.setenv("ARENA_STORE_GB", budget)
+    (tmp_path / "blobs" / "ab").mkdir(parents=True)
+    with (tmp_path / "blobs" / "ab" / "cd").open("wb") as sparse:
+        sparse.truncate(1_200_000_000)
+    found = check_store_size(tmp_path)
+    assert (found.grade, words in found.text) == (grade, True)

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
+from django.conf import settings
 
 from engine import bundle as engine_bundle
 from engine.bundle import (
@@ -35,6 +36,7 @@ from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.models import (
     Entrant,
     Match,
+    MatchState,
     Pairing,
     Stage,
     StageState,
@@ -54,6 +56,7 @@ from tournament.competitions.selectors.engine_values import (
 )
 from tournament.competitions.selectors.entries import entrants_with_bots
 from tournament.competitions.selectors.pages import has_sealed_results, revealed_secret
+from tournament.competitions.selectors.trials import CONTINUOUS
 from tournament.leaderboards.selectors import RatedChange, rated_changes
 from tournament.store.services import read_packed
 
@@ -103,7 +106,21 @@ def why_no_bundle(tournament: Tournament) -> str:
         return (
             f"results of {tournament.name} are sealed: it can be verified once they are published"
         )
+    if has_expired_records(tournament):
+        return (
+            f"{tournament.name} was played for longer than records of a ladder are kept "
+            f"({settings.ARENA_RECORD_DAYS} days): without those that have expired it cannot be verified as a whole; "
+            "each record that is left can be by itself"
+        )
     return ""
+
+
+def has_expired_records(tournament: Tournament) -> bool:
+    """Whether records of it were let go for their age, as only those of a ladder are."""
+    if not tournament.stages.filter(format__in=CONTINUOUS).exists():
+        return False
+    played = tournament.matches.filter(state=MatchState.FINISHED, record_sha256="")
+    return played.exclude(digest="").exists()
 
 
 def tournament_bundle(tournament: Tournament) -> Bundle:

@@ -12,6 +12,7 @@ from tournament.competitions.services.entries import (
     leave,
     withdraw_entrant,
 )
+from tournament.competitions.services.expiring import expire_old_records, expire_oldest_records
 from tournament.competitions.services.forgetting import forget_logs
 from tournament.competitions.services.invitations import (
     accept_invitation,
@@ -79,6 +80,8 @@ __all__ = [
     "disqualify_entrant",
     "enter",
     "enter_series",
+    "expire_old_records",
+    "expire_oldest_records",
     "forfeit_match",
     "forget_logs",
     "invite_partner",

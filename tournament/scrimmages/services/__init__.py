@@ -18,7 +18,7 @@ from tournament.scrimmages.services.dispatching import (
 )
 from tournament.scrimmages.services.forgetting import forget_scrimmages
 from tournament.scrimmages.services.playing import BatchPlay, play_batch
-from tournament.scrimmages.services.sweeping import expire_records
+from tournament.scrimmages.services.sweeping import expire_oldest_batches, expire_records
 
 __all__ = [
     "CANCELLED_BY_OWNER",
@@ -27,6 +27,7 @@ __all__ = [
     "ask",
     "cancel_scrimmage",
     "end_barred_scrimmages",
+    "expire_oldest_batches",
     "expire_records",
     "forget_scrimmages",
     "keep_records",

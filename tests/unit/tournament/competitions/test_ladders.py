@@ -22,13 +22,19 @@ from tournament.competitions.models import (
     Entrant,
     EntrantState,
     Match,
+    Pairing,
     Round,
     Stage,
     StageEntrant,
+    Tournament,
     TournamentState,
 )
 from tournament.competitions.selectors import late_round
-from tournament.competitions.services import StageWish
+from tournament.competitions.selectors.bundles import why_no_bundle
+from tournament.competitions.services import StageWish, sweeping
+from tournament.operations import housekeeping
+from tournament.operations.housekeeping import keep_small
+from tournament.store.clock import in_seconds, read_clock
 
 pytestmark = pytest.mark.django_db
 
@@ -137,3 +143,103 @@ def test_ladder_of_limited_matches_ends_and_another_stage_follows(bots):
     tournament = play_all(start(make_tournament(bots, format="", stages=stages)))
     assert tournament.state == TournamentState.FINISHED
     assert tournament.pairings.filter(key="S2/SE/R1/M1").exists()
+
+
+# What is played on and on is not kept for ever
+
+
+def old_ladder(bots, **changes) -> list[Match]:
+    """The first matches of a ladder that goes on, finished 100 days ago."""
+    tournament = ladder(bots)
+    play_open(tournament)
+    Match.objects.filter(tournament=tournament).update(
+        finished_at=in_seconds(-100 * 86_400), **changes
+    )
+    return list(tournament.matches.select_related("tournament", "pairing").order_by("pk"))
+
+
+def expire(days: int = 90) -> int:
+    return services.expire_old_records(before=read_clock() - timedelta(days=days))
+
+
+def test_old_records_go_while_result_digest_and_ratings_stay(bots, client):
+    match, *_ = old_ladder(bots)
+    digest, sha256 = match.digest, match.record_sha256
+    before = [str(part.score) for part in match.pairing.entrants.order_by("index")]
+    assert expire(days=101) == 0
+    assert expire() == 2
+    assert expire() == 0
+    match.refresh_from_db()
+    assert (match.digest, match.record_sha256, match.record_has_expired) == (digest, "", True)
+    assert [str(part.score) for part in match.pairing.entrants.order_by("index")] == before
+    assert sha256 not in services.blobs_in_use()
+    path = f"/tournaments/{match.tournament.slug}/matches/{match.pairing.key}/"
+    page = client.get(path).content.decode()
+    assert "It has expired: records of a ladder are kept for 90 days" in page
+    assert digest in page
+    assert client.get(f"{path}record.json").status_code == 404
+    told = client.get(f"/api/matches/{match.tournament.slug}/{match.pairing.key}").json()
+    assert (told["digest"], told["record"], told["record_expired"]) == (digest, None, True)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        lambda match: services.keep_record(match=match, kept=True),
+        lambda match: Pairing.objects.filter(pk=match.pairing_id).update(is_ruled=True),
+        lambda match: Pairing.objects.filter(pk=match.pairing_id).update(edition=2),
+        lambda match: Tournament.objects.update(bundle_digest="sha256:" + 64 * "0"),
+    ],
+    ids=["kept by staff", "ruled upon", "played anew", "in a bundle that was told"],
+)
+def test_what_something_links_to_stays(bots, link):
+    match, *_ = old_ladder(bots)
+    link(match)
+    expire()
+    services.expire_oldest_records()
+    match.refresh_from_db()
+    assert match.record_sha256
+
+
+def test_records_of_other_formats_stay_for_ever(bots):
+    tournament = play_all(start(make_tournament(bots)))
+    Match.objects.update(finished_at=in_seconds(-1000 * 86_400))
+    assert expire() == services.expire_oldest_records() == 0
+    assert not tournament.matches.filter(record_sha256="").exists()
+
+
+def test_ladder_that_outlives_its_records_has_no_bundle_and_says_why(bots):
+    match, *_ = old_ladder(bots)
+    expire()
+    tournament = match.tournament
+    services.stop_stage(tournament=tournament, reason="the season is over")
+    play_open(tournament)
+    services.dispatch(rung=True)
+    tournament.refresh_from_db()
+    assert tournament.state == TournamentState.FINISHED
+    assert "longer than records of a ladder are kept (90 days)" in why_no_bundle(tournament)
+    with pytest.raises(TournamentStateError, match="no record that could be kept"):
+        services.keep_record(match=Match.objects.get(pk=match.pk), kept=True)
+
+
+def test_store_over_its_budget_lets_the_oldest_records_go(bots, settings, monkeypatch, tmp_path):
+    own = {"BACKEND": "tournament.store.storage.BlobStorage", "OPTIONS": {"location": tmp_path}}
+    settings.STORAGES = {**settings.STORAGES, "blobs": own}
+    bots = [make_bot(f"own{number}") for number in range(3)]
+    young = old_ladder(bots)
+    Match.objects.update(finished_at=Now())
+    monkeypatch.setattr(sweeping, "KEPT_FOR", timedelta(seconds=-60))
+    keep_small()
+    whole = housekeeping.store_bytes()
+    assert whole is not None
+    assert housekeeping.budget_warning() == ""
+    settings.ARENA_STORE_BYTES = int(whole) + 1
+    assert "GB of ARENA_STORE_GB" in housekeeping.budget_warning(), "it is nearly full"
+    keep_small()
+    assert not Match.objects.filter(pk__in=[m.pk for m in young], record_sha256="").exists()
+    settings.ARENA_STORE_BYTES = int(whole) - 1
+    keep_small()
+    assert housekeeping.store_bytes() < whole
+    assert Match.objects.filter(pk__in=[m.pk for m in young], record_sha256="").count() == len(
+        young
+    )

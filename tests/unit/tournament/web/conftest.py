@@ -7,11 +7,17 @@ from django.test import Client
 
 from tests.site_factory import Site, copy_site
 from tournament.players import services as players
+from tournament.store.pulses import LATE_SECONDS, MEMORY
+from tournament.store.services import beat
 
 
 @pytest.fixture
 def site(db) -> Site:
-    return copy_site()
+    found = copy_site()
+    for name in LATE_SECONDS:  # its queue moves
+        beat(name=name)
+    MEMORY.forget()
+    return found
 
 
 @pytest.fixture

@@ -117,7 +117,7 @@ def test_day_limit_is_told_with_the_moment_of_the_next(ann, site, settings):
 def test_own_list_shows_where_each_stands(ann, site, against_bob):
     page = text_of(ann, "/scrimmages/")
     assert "aces 1.0 – beta 1.0" in page
-    assert "alpha 1.0 – aces 1.0 Eighty running place 1 in the queue 20 of 40" in page
+    assert "alpha 1.0 – aces 1.0 Eighty running 1st of 1 in the queue, begins in about 10 seconds 20 of 40" in page
     assert "With your bots" not in page
 
 

@@ -1,0 +1,166 @@
+"""What is logged: in lines or as JSON, with the ids of what is being done, and no secret."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+from structlog.contextvars import bound_contextvars
+
+from tests.tournament_factories import make_bot, make_player, make_tournament, start
+from tournament import tasks
+from tournament.competitions import services as competitions
+from tournament.operations.logs import log_formatter
+
+
+class Kept(logging.Handler):
+    """Lines as a process would write them."""
+
+    def __init__(self, form: str) -> None:
+        super().__init__()
+        self.setFormatter(log_formatter(form))
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+@pytest.fixture
+def written() -> Iterator[Callable[[str], Kept]]:
+    """Makes a handler that keeps what all loggers say in one form."""
+    root, handlers = logging.getLogger(), []
+
+    def keep(form: str) -> Kept:
+        handlers.append(Kept(form))
+        root.addHandler(handlers[-1])
+        return handlers[-1]
+
+    yield keep
+    for handler in handlers:
+        root.removeHandler(handler)
+
+
+log = logging.getLogger("tests.logs")
+
+
+def tell_of(error: Exception, said: str) -> None:
+    """Log that something has raised it."""
+
+    def fail() -> None:
+        raise error
+
+    try:
+        fail()
+    except type(error):
+        log.exception(said)
+
+
+def test_json_has_a_line_for_each_record_with_its_ids(written):
+    kept = written("json")
+    with bound_contextvars(request="abcdefgh", match=7):
+        log.warning("%s of %s", 1, "two\nlines")
+    log.warning("no more")
+    first, second = (json.loads(line) for line in kept.lines)
+    assert first["event"] == "1 of two\nlines"
+    assert (first["level"], first["logger"]) == ("warning", "tests.logs")
+    assert (first["request"], first["match"]) == ("abcdefgh", 7)
+    assert {"timestamp", "process"} <= set(first)
+    assert "request" not in second
+
+
+def test_exception_stays_in_one_line_of_json_and_below_a_line_for_people(written):
+    kept, lines = written("json"), written("line")
+    with bound_contextvars(match=7):
+        tell_of(ValueError("what went wrong"), "it failed")
+    assert "ValueError: what went wrong" in json.loads(kept.lines[0])["exception"]
+    head, *below = lines.lines[0].splitlines()
+    assert head.endswith("it failed [match=7]")
+    assert below[-1] == "ValueError: what went wrong"
+
+
+def test_what_a_visitor_sends_begins_no_line_of_its_own(written):
+    kept = written("line")
+    log.warning("GET %s", "/x\n2026-11-30 CRITICAL root 1: forged\r\x1b[2J")
+    assert len(kept.lines[0].splitlines()) == 1
+    assert "\x1b" not in kept.lines[0]
+
+
+@pytest.mark.parametrize("form", ["json", "line"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "cannot connect to postgresql://arena:TOPSECRET@db.example/arena",
+        "redis://:TOPSECRET@10.0.0.1:6379/0 is away",
+        "sent Authorization: Bearer TOPSECRET.abcdefgh",
+        "Basic TOPSECRETTOPSECRET",
+        "{'password': 'TOPSECRET', 'username': 'ann'}",
+        "POST password=TOPSECRET&username=ann",
+        "SECRET_KEY = TOPSECRET",
+        "Cookie: sessionid=TOPSECRET; csrftoken=TOPSECRET",
+        "AWS_SECRET_ACCESS_KEY=TOPSECRET",
+    ],
+)
+def test_no_secret_is_written(written, form, said):
+    kept = written(form)
+    with bound_contextvars(about=said):
+        tell_of(OSError(said), said)
+    assert "TOPSECRET" not in kept.lines[0]
+    assert "[hidden]" in kept.lines[0]
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_taken"),
+    [
+        ("5f2c-abc.DEF_9", True),  # what proxies make
+        ("a" * 64, True),  # the longest
+        ("a" * 65, False),  # longer than any id
+        ("short", False),
+        ("forged\nline", False),
+        ("<script>alert(1)</script>", False),
+        ("", False),
+    ],
+)
+def test_request_has_an_id_in_its_answer_and_its_lines(
+    client, db, written, sent, is_taken, monkeypatch
+):
+    kept = written("json")
+
+    def fail(*_):
+        raise RuntimeError("in the middle of a request")
+
+    monkeypatch.setattr("tournament.web.views.current_tournaments", fail)
+    client.raise_request_exception = False
+    answer = client.get("/", headers={"X-Request-ID": sent})
+    given = answer.headers["X-Request-ID"]
+    assert (given == sent) is is_taken
+    assert 8 <= len(given) <= 64
+    lines = [json.loads(line) for line in kept.lines]
+    assert {line["request"] for line in lines} == {given}
+    assert any(line["logger"] == "tournament.web.middleware" for line in lines)
+
+
+@pytest.mark.django_db
+def test_line_from_the_middle_of_a_match_names_task_match_and_attempt(written, monkeypatch):
+    tournament = start(make_tournament([make_bot("x1", make_player()), make_bot("x2")]))
+    match = competitions.dispatch(rung=True).blocks[0][0]
+    kept = written("json")
+
+    def fail(*_, **__):
+        logging.getLogger("engine.somewhere").warning("from far inside")
+        raise OSError("no space left")
+
+    monkeypatch.setattr("tournament.competitions.services.playing.run_match", fail)
+    tasks.play_matches.apply(args=[[match]], task_id="the-task")
+    logging.getLogger("tests").warning("afterwards")
+    *inside, after = (json.loads(line) for line in kept.lines)
+    assert {line["event"] for line in inside} >= {
+        "from far inside",
+        f"match {match} could not be played",
+    }
+    for line in inside:
+        assert (line["task"], line["task_name"]) == ("the-task", "tournament.play_matches")
+        assert (line["match"], line["attempt"]) == (match, 1)
+    assert not {"task", "match", "attempt"} & set(after)
+    assert tournament.matches.get().attempts == 1

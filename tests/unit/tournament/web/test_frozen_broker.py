@@ -1,0 +1,144 @@
+"""The site never waits for its broker: each address answers while that is frozen or gone, and says what is delayed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import redis
+from django.conf import settings as site_settings
+from django.http import HttpResponse
+
+from tests.unit.tournament.web.test_permissions import PAGES, ROLES, failed_trial, outcome_of
+from tournament.celery import app
+from tournament.operations import broker, health
+from tournament.store.clock import read_clock
+from tournament.store.models import Pulse
+from tournament.store.pulses import MEMORY
+
+pytestmark = pytest.mark.stack
+
+MOST_SECONDS = 1.0
+TRIES = 5
+"""A busy machine may keep a page waiting by itself; a broker that is waited for does so each time."""
+
+
+class Broker:
+    """A Valkey of this test's own, and how often somebody came to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = broker.socket_in(folder)
+        command = broker.command(broker.find_server(), self.socket, folder)
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        while not broker.answers(self.socket):
+            time.sleep(0.02)
+
+    @property
+    def url(self) -> str:
+        return broker.url(self.socket)
+
+    def visitors(self) -> int:
+        """How many connections it has taken, this one not counted."""
+        with redis.Redis(unix_socket_path=str(self.socket)) as client:
+            return client.info("stats")["total_connections_received"] - 1
+
+
+@pytest.fixture
+def own_broker(settings, monkeypatch) -> Iterator[Broker]:
+    """The site's broker, and Celery's."""
+    folder = broker.make_socket_folder()
+    found = Broker(folder)
+    settings.CELERY_BROKER_URL = found.url
+    monkeypatch.setattr(app.conf, "broker_url", found.url)
+    try:
+        yield found
+    finally:
+        found.process.kill()
+        found.process.wait()
+        for path in sorted(folder.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        folder.rmdir()
+
+
+def quickest(ask: Callable[[], object]) -> tuple[float, object]:
+    """The shortest of some tries, and what it gave; no more than one if that was short enough."""
+    best = float("inf")
+    answer: object = None
+    for _ in range(TRIES):
+        began = time.monotonic()
+        answer = ask()
+        best = min(best, time.monotonic() - began)
+        if best < MOST_SECONDS:
+            break
+    return best, answer
+
+
+def stand_still() -> None:
+    """Let the pulses be as they are some time after the broker has stopped."""
+    Pulse.objects.update(at=read_clock() - timedelta(seconds=40))
+    MEMORY.forget()
+
+
+def test_every_address_answers_within_a_second_while_the_broker_is_frozen(
+    site, root, token, own_broker
+):
+    before = own_broker.visitors()
+    os.kill(own_broker.process.pid, signal.SIGSTOP)
+    stand_still()
+    places = {
+        "rejected": site.rejected.pk,
+        "bot": site.bots[0].pk,
+        "cup": site.cup.pk,
+        "table": site.table.pk,
+        "scrimmage": site.scrimmage.pk,
+        "trial": failed_trial(site).pk,
+    }
+    slow, other = {}, {}
+    for page, outcomes in PAGES.items():
+        seconds, found = quickest(lambda page=page: outcome_of(root, page.format(**places)))
+        if seconds >= MOST_SECONDS:
+            slow[page] = seconds
+        if found != outcomes[ROLES.index("root")]:
+            other[page] = found
+    for path in ("/api/me", f"/api/versions/{site.rejected.pk}", "/api/scrimmages"):
+        headers = {"Authorization": f"Bearer {token}"}
+        seconds, found = quickest(
+            lambda path=path, headers=headers: root.get(path, headers=headers)
+        )
+        assert isinstance(found, HttpResponse)
+        assert (found.status_code, seconds < MOST_SECONDS) == (200, True), path
+    for path in ("/healthz", "/metrics"):
+        seconds, found = quickest(lambda path=path: root.get(path).status_code)
+        assert (found, seconds < MOST_SECONDS) == (200, True), path
+    os.kill(own_broker.process.pid, signal.SIGCONT)
+    assert (slow, other) == ({}, {})
+    assert own_broker.visitors() - before <= 1, "no page so much as comes to the broker"
+
+
+@pytest.mark.parametrize("end", [signal.SIGSTOP, signal.SIGKILL], ids=["frozen", "gone"])
+def test_site_without_its_broker_says_what_is_delayed(client, site, own_broker, end, monkeypatch):
+    monkeypatch.setattr(health, "_store_ok_until", 0.0)
+    assert client.get("/readyz").json()["status"] == "ready"
+    assert "Arena-Delayed" not in client.get("/api/bots").headers
+    assert "Delayed:" not in client.get("/").content.decode()
+    os.kill(own_broker.process.pid, end)
+    stand_still()
+    seconds, answer = quickest(lambda: client.get("/readyz"))
+    assert isinstance(answer, HttpResponse)
+    assert (answer.status_code, seconds < MOST_SECONDS) == (200, True)
+    assert answer.json()["status"] == "degraded"
+    assert "does not answer" in answer.json()["helpful"]["broker"]
+    assert "Delayed:</strong> nothing has been handed out for 40 seconds" in (
+        client.get("/").content.decode()
+    )
+    assert (
+        "nothing has been handed out for 40 seconds"
+        in (client.get("/api/bots").headers["Arena-Delayed"])
+    )
+    assert own_broker.url == site_settings.CELERY_BROKER_URL
