@@ -61,6 +61,8 @@ usage: python3 manage.py COMMAND …
             be one process of a site, where systemd or containers keep it going
   healthy   tell by the exit code whether such a process is well
   ratings   verify the stored ratings against their logs, or rebuild them
+  revalidate
+            tell which bots an upgrade of Python or the SDK would break, before it
   backup, restore
             write the whole site into one file while it goes on, and put it back
   export-tournament
