@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -451,15 +451,10 @@ class _Past:
             if key not in self.parts or key in named or not self.fmt.is_continuous:
                 raise BundleError(f"{place}.awaited[{i}]", "no such match was open then")
             named.add(key)
-        changed = self.replaced.union(self.parts[key] for key in awaited)
-        if not changed:
-            return self.rounds
-        return tuple(
-            _round(self.stage.rounds[i], self.number, up_to=count, awaited=awaited)
-            if i in changed
-            else each
-            for i, each in enumerate(self.rounds)
-        )
+        rounds = list(self.rounds)
+        for r in self.replaced.union(self.parts[key] for key in awaited):
+            rounds[r] = _round(self.stage.rounds[r], self.number, up_to=count, awaited=named)
+        return tuple(rounds)
 
 
 def _read_format(stage: StagePart, place: str) -> tuple[Format, FormatOptions]:
@@ -524,13 +519,12 @@ def _view(
 
 
 def _round(
-    part: RoundPart, stage: int, up_to: int | None = None, awaited: Iterable[str] = ()
+    part: RoundPart, stage: int, up_to: int | None = None, awaited: Collection[str] = ()
 ) -> Round:
     """A published round; with the results that held when `up_to` rounds were published.
 
     The matches whose keys are `awaited` have none.
     """
-    is_open = frozenset(awaited)
     return Round(
         index=part.index,
         pairings=tuple(
@@ -540,7 +534,7 @@ def _round(
                 entrants=pairing.entrants,
                 is_bye=pairing.is_bye,
                 result=None
-                if pairing.key in is_open
+                if pairing.key in awaited
                 else _read_result(_result_then(pairing, up_to)),
             )
             for pairing in part.pairings

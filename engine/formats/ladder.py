@@ -17,8 +17,10 @@ Keys: ``LD/R12/M1``, the first match of batch 12.
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import takewhile
+from operator import attrgetter
 from typing import ClassVar
 
 import msgspec
@@ -128,14 +130,14 @@ class Ladder(Format):
         while there is nobody to seat before an open match is decided.
         """
         options, index = view.options, len(view.rounds) + 1
-        past = _Past(view)
-        standing = past.standing(view)
+        past = _past_of(view)
+        standing, busy = past.standing(view), past.busy
         open_trickle = sum(
-            all(past.ratings[entrant].is_settled for entrant in pairing.entrants)
+            all(past.rating(entrant).is_settled for entrant in pairing.entrants)
             for pairing in past.open
         )
         tables = pick_matches(
-            [entrant for entrant in standing if entrant.id not in past.busy],
+            [entrant for entrant in standing if entrant.id not in busy],
             size=options.table,
             budget=options.at_once - len(past.open),
             trickle=options.trickle - open_trickle,
@@ -171,17 +173,19 @@ class Ladder(Format):
 
     def standings(self, view: StageView) -> tuple[StandingRow, ...]:
         """By the shown rating μ - 3σ, as it stands."""
-        ratings, known = _Past(view).ratings, view.by_id
+        past, known = _past_of(view), view.by_id
+        ratings = {entrant: past.rating(entrant) for entrant in known}
         rows = rank_entrants(
             {entrant.id: entrant.seed for entrant in view.entrants},
             collect_meetings(view, count_byes=True),
             (TieBreak.SCORE,),
         )
         shown = {entrant: rating.shown for entrant, rating in ratings.items()}
+        ordered = sorted(shown.values(), reverse=True)
         return tuple(
             msgspec.structs.replace(
                 row,
-                place=1 + sum(other > shown[row.entrant] for other in shown.values()),
+                place=ordered.index(shown[row.entrant]) + 1,
                 tie_breaks=(),
                 note=_note(ratings[row.entrant], known[row.entrant]),
             )
@@ -268,35 +272,54 @@ def information(a: Rating, b: Rating) -> float:
 class _Past:
     """What has been: the ratings, who is at a table, and who sat when, with whom and where."""
 
-    def __init__(self, view: StageView) -> None:
-        self.ratings = {
-            entrant.id: view.strengths.get(entrant.id, Rating()) for entrant in view.entrants
-        }
+    def __init__(self, strengths: Mapping[int, Rating]) -> None:
+        self.strengths = strengths
+        self.rounds: tuple[Round, ...] = ()
+        """Those that are counted in."""
+        self.ratings: dict[int, Rating] = {}
+        """Of those whom a match has moved."""
         self.matches: Counter[int] = Counter()
         self.named_first: Counter[int] = Counter()
         self.open: list[Pairing] = []
         self.last_seated: dict[int, int] = {}
-        self.opponents: dict[int, deque[tuple[int, ...]]] = {
-            entrant.id: deque(maxlen=RECENT) for entrant in view.entrants
-        }
-        for published in view.rounds:
+        self.opponents: dict[int, tuple[tuple[int, ...], ...]] = {}
+        """The tables of its last matches."""
+
+    def then(self, rounds: Sequence[Round]) -> _Past:
+        """What has been after these, too."""
+        past = _Past(self.strengths)
+        past.rounds = (*self.rounds, *rounds)
+        past.ratings, past.matches = dict(self.ratings), self.matches.copy()
+        past.named_first, past.open = self.named_first.copy(), list(self.open)
+        past.last_seated, past.opponents = dict(self.last_seated), dict(self.opponents)
+        for published in rounds:
             for pairing in published.pairings:
-                self._add(pairing, published.index)
-        self.busy = {entrant for pairing in self.open for entrant in pairing.entrants}
+                past._add(pairing, published.index)
+        return past
 
     def _add(self, pairing: Pairing, batch: int) -> None:
         self.named_first[pairing.entrants[0]] += 1
         for entrant in pairing.entrants:
             self.matches[entrant] += 1
             self.last_seated[entrant] = batch
-            self.opponents[entrant].append(pairing.entrants)
+            before = self.opponents.get(entrant, ())[1 - RECENT :]
+            self.opponents[entrant] = (*before, pairing.entrants)
         if pairing.result is None:
             self.open.append(pairing)
         elif pairing.result.decided_by in _RATED:
-            before = [(self.ratings[entrant],) for entrant in pairing.entrants]
-            after = rate(before, pairing.result.places)
+            entered = [(self.rating(entrant),) for entrant in pairing.entrants]
+            after = rate(entered, pairing.result.places)
             for entrant, (rating,) in zip(pairing.entrants, after, strict=True):
                 self.ratings[entrant] = rating
+
+    def rating(self, entrant: int) -> Rating:
+        """An entrant's rating as it stands."""
+        return self.ratings.get(entrant) or self.strengths.get(entrant, _NEWCOMER)
+
+    @property
+    def busy(self) -> set[int]:
+        """Who is at a table."""
+        return {entrant for pairing in self.open for entrant in pairing.entrants}
 
     def standing(self, view: StageView) -> list[LadderEntrant]:
         """Everyone who is active, for the next batch."""
@@ -305,12 +328,12 @@ class _Past:
         return [
             LadderEntrant(
                 id=entrant.id,
-                rating=self.ratings[entrant.id],
+                rating=self.rating(entrant.id),
                 waited=batch - self.last_seated.get(entrant.id, 0),
                 lot=draw_lot(view.lot, f"ladder/{batch + 1}/{entrant.seed}"),
                 recent=Counter(
                     other
-                    for table in self.opponents[entrant.id]
+                    for table in self.opponents.get(entrant.id, ())
                     for other in table
                     if other != entrant.id
                 ),
@@ -318,6 +341,29 @@ class _Past:
             )
             for entrant in view.active
         ]
+
+
+_NEWCOMER = Rating()
+_remembered: list[_Past] = []
+"""What the decided first batches of one ladder came to, that which was looked at last."""
+
+
+def _past_of(view: StageView) -> _Past:
+    """What has been in a ladder.
+
+    What its decided first batches came to is remembered: a ladder goes on without end, and each of its
+    batches would else rate all the matches before it anew. It is used only for batches equal to those that
+    it came from, so what is returned follows from `view` alone.
+    """
+    past = _Past(view.strengths)
+    for known in _remembered:
+        if known.strengths == view.strengths and known.rounds == view.rounds[: len(known.rounds)]:
+            past = known
+    decided = list(takewhile(attrgetter("is_complete"), view.rounds[len(past.rounds) :]))
+    if decided:
+        past = past.then(decided)
+        _remembered[:] = [past]
+    return past.then(view.rounds[len(past.rounds) :])
 
 
 _RATED = frozenset({DecidedBy.PLAY, DecidedBy.FAULT})

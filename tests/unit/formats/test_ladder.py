@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from engine.errors import FormatError
 from engine.formats import DecidedBy, SeededEntrant, get_format, void_result
+from engine.formats import ladder as ladder_module
 from engine.formats.ladder import LadderEntrant, information, pick_matches
 from engine.formats.stages import StagePlan, check_stages
 from engine.ratings import Rating, rate
@@ -342,6 +343,33 @@ def test_batches_can_be_picked_again_from_what_was_published():
         assert LADDER.next_round(before) is None or LADDER.next_round(before) == (
             LADDER.next_round(again)
         )
+
+
+def test_what_is_remembered_of_one_ladder_changes_nothing_in_another(monkeypatch):
+    monkeypatch.setattr(ladder_module, "_remembered", [])
+    ladders = [
+        ladder(6),
+        ladder(6, {1: Rating(31.0, 1.0), 4: Rating(12.0, 6.0)}),
+        ladder(6),
+        ladder(9),
+    ]
+    decide = [better_seed_wins, better_seed_wins, lambda _: won_by(1), better_seed_wins]
+    for _ in range(12):
+        ladders = [run(view, 2, how) for view, how in zip(ladders, decide, strict=True)]
+        for view in ladders:
+            remembered = try_batch(view), LADDER.standings(view)
+            ladder_module._remembered.clear()
+            assert remembered == (try_batch(view), LADDER.standings(view))
+
+
+def test_a_long_ladder_does_not_rate_all_its_matches_again_for_each_batch(monkeypatch):
+    rated = []
+    monkeypatch.setattr(ladder_module, "_remembered", [])
+    monkeypatch.setattr(ladder_module, "rate", lambda *match: rated.append(1) or rate(*match))
+    view = run(ladder(12), 100)
+    played = sum(p.result is not None for p in (p for r in view.rounds for p in r.pairings))
+    assert played == 100
+    assert len(rated) < 12 * played
 
 
 def test_another_lot_gives_another_choice_between_equals():
