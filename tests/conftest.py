@@ -71,7 +71,11 @@ def missing_browser() -> str | None:
 NEEDS = {"sandbox": missing_sandbox, "stack": missing_stack, "browser": missing_browser}
 
 
-TOGETHER = ("tests/integration/test_stack.py", "tests/unit/operations/test_manage.py")
+TOGETHER = (
+    "tests/integration/test_stack.py",
+    "tests/unit/operations/test_manage.py",
+    "tests/faults/",
+)
 """Files whose tests share what takes many seconds to make: each is one process's, and begins at once."""
 
 
@@ -86,7 +90,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             path = nodeid.partition("::")[0]
-            return path if path in TOGETHER else nodeid
+            return next((each for each in TOGETHER if path.startswith(each)), nodeid)
 
     return Scheduling(config, log) if config.getvalue("dist") == "loadgroup" else None
 

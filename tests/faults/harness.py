@@ -310,10 +310,15 @@ class Site:
         return wait_until(asked, seconds=seconds, what=what, explain=self._explain)
 
     def play_out(self, tournaments: Sequence[Tournament], *, seconds: float = 240) -> None:
-        """Wait until these are finished."""
+        """Wait until these are finished. Raises AssertionError as `are_finished` does."""
+        self.wait_until(partial(self.are_finished, tournaments), seconds=seconds, what="the end")
+
+    def are_finished(self, tournaments: Sequence[Tournament]) -> bool:
+        """Whether these are. Raises AssertionError once one of them is paused: it would never be."""
         rows = Tournament.objects.filter(pk__in=[each.pk for each in tournaments])
         unfinished = rows.exclude(state=TournamentState.FINISHED)
-        self.wait_until(lambda: not unfinished.exists(), seconds=seconds, what="the end")
+        assert not unfinished.exclude(paused_reason="").exists(), self._explain()
+        return not unfinished.exists()
 
     def copy(self) -> str:
         """The address of a copy of the database as it is now; nobody may be connected to it."""

@@ -84,6 +84,7 @@ print(json.dumps(took))
 """
 
 
+@pytest.mark.exhaustive
 def test_site_answers_while_its_broker_is_frozen_and_publishing_gives_up_after_two_seconds(
     site: Site,
 ):
@@ -121,6 +122,7 @@ def _get(address: str, path: str) -> int | None:
         connection.close()
 
 
+@pytest.mark.exhaustive
 def test_two_beats_and_two_dispatchers_publish_no_match_twice(site: Site):
     event = make_event(site, bots=6)
     site.start(workers=2)

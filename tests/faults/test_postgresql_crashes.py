@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.sandbox, pytest.mark.slow]
 
 
 @pytest.mark.stack
+@pytest.mark.exhaustive
 def test_crashes_of_the_database_lose_no_match(site: Site):
     event = make_event(site, bots=5, pause=0.03)
     site.start(workers=2)

@@ -29,7 +29,8 @@ def endings(match: Match) -> list[str]:
 @pytest.mark.parametrize(
     "killed",
     [
-        "worker",  # with its pool: the machine has lost power
+        # with its pool: the machine has lost power
+        pytest.param("worker", marks=pytest.mark.exhaustive),
         "pool child",  # out of memory; the main process replaces it
     ],
 )
@@ -54,6 +55,7 @@ def test_match_of_a_killed_process_is_played_again_within_its_lease_and_five_sec
     event.judge(site)
 
 
+@pytest.mark.exhaustive
 def test_main_process_killed_alone_leaves_its_pool_what_it_plays(site: Site):
     """Whether the child that is left records its match or another takes it over: it counts once."""
     event = make_event(site, bots=3, pause=SLOW)
@@ -81,6 +83,7 @@ def freeze_over_a_lease(site: Site, event: Event, workers: list[Program]) -> Mat
     return match
 
 
+@pytest.mark.exhaustive
 def test_result_of_a_worker_frozen_for_longer_than_its_lease_writes_nothing(site: Site):
     event = make_event(site, bots=2, pause=2 * SLOW)
     match = freeze_over_a_lease(site, event, site.start(workers=2))
@@ -88,18 +91,23 @@ def test_result_of_a_worker_frozen_for_longer_than_its_lease_writes_nothing(site
     event.judge(site)
 
 
+@pytest.mark.exhaustive
 def test_match_that_lasts_longer_than_its_lease_is_played_once(site: Site):
     """Whoever plays keeps prolonging its lease, so nobody takes the match away."""
     event = make_event(site, bots=2, pause=4 * SLOW)
     site.start()
-    site.play_out(event.tournaments)
     (match,) = Match.objects.all()
+    ended = match.tries.exclude(ending=AttemptEnding.RUNNING)
+    assert site.wait_until(ended.first, what="the end of the first try").ending == "recorded"
+    site.play_out(event.tournaments)
+    match.refresh_from_db()
     assert match.wall_ms is not None
     assert match.wall_ms > 1000 * LEASE_SECONDS, "the match was too short to show anything"
     assert endings(match) == [AttemptEnding.RECORDED]
     event.judge(site)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("stop_seconds", "ending"),
     [
@@ -127,6 +135,7 @@ def test_deploy_in_the_middle_of_matches_counts_as_no_failure(
     event.judge(site)
 
 
+@pytest.mark.exhaustive
 def test_match_that_kills_its_worker_each_time_is_stuck_after_five_and_the_others_go_on(
     site: Site,
 ):
