@@ -10,6 +10,8 @@ import itertools
 import multiprocessing
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +24,7 @@ from django.conf import settings
 from engine.checking import CheckReport, check_wheel
 from engine.errors import ArenaError
 from engine.games import GAMES
+from tournament.operations.errors import OperationsError
 from tournament.players.models import BotVersion, VersionGame, VersionState
 from tournament.store.errors import StoreError
 from tournament.store.services import read_blob
@@ -80,7 +83,7 @@ def accepted_versions(*, newest: bool = False, bot: str = "") -> list[AcceptedVe
 def revalidate(versions: Iterable[AcceptedVersion], *, jobs: int) -> Iterator[Verdict]:
     """Check each version again, `jobs` at a time, and tell in their order what would become of them.
 
-    Raises SandboxUnavailableError where no bot can be held.
+    Raises SandboxUnavailableError where no bot can be held, OperationsError if a process of ours was killed.
     """
     with _checks(jobs) as check:
         remaining = iter(versions)
@@ -137,5 +140,11 @@ def _checks(jobs: int) -> Iterator[Check]:
         if jobs == 1:
             yield lambda data: partial(check, data)
             return
-        with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-            yield lambda data: pool.apply_async(check, (data,)).get
+        fresh = multiprocessing.get_context("spawn")
+        try:
+            with ProcessPoolExecutor(jobs, mp_context=fresh) as pool:
+                yield lambda data: pool.submit(check, data).result
+        except BrokenProcessPool as error:
+            raise OperationsError(
+                "a process that checks bots was killed: is there enough memory? Try fewer --jobs"
+            ) from error

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 from django.core.files.storage import storages
@@ -120,6 +122,24 @@ def test_only_what_may_play_is_checked_and_with_newest_only_the_last_of_each_bot
     assert names() == ["alpha 1.0", "alpha 2.0", "beta 1.0"]
     assert names(newest=True) == ["alpha 2.0", "beta 1.0"]
     assert names(bot="beta") == ["beta 1.0"]
+
+
+class Killed(contextlib.nullcontext):
+    """Processes of which one was killed."""
+
+    def __init__(self, *_, **__):
+        super().__init__(self)
+
+    def submit(self, *_):
+        raise BrokenProcessPool
+
+
+def test_killed_process_of_ours_is_told_and_is_no_bots_fault(would_be, monkeypatch):
+    make_bot("alpha")
+    monkeypatch.setattr(revalidation, "ProcessPoolExecutor", Killed)
+    with pytest.raises(CommandError, match="Try fewer --jobs") as error:
+        call_command("revalidate", "--jobs", "2")
+    assert error.value.returncode == 1
 
 
 @pytest.mark.parametrize(

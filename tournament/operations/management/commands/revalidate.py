@@ -10,7 +10,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from engine.errors import SandboxUnavailableError
 from engine.sandbox.probe import require_sandbox
-from tournament.operations.revalidation import accepted_versions, revalidate
+from tournament.operations.errors import OperationsError
+from tournament.operations.revalidation import Verdict, accepted_versions, revalidate
 from tournament.operations.stack import cores
 
 USAGE = 2
@@ -50,12 +51,13 @@ class Command(BaseCommand):
         except SandboxUnavailableError as error:
             raise CommandError(f"bots cannot be checked here: {error}") from error
         found = []
-        for verdict in revalidate(versions, jobs=options["jobs"]):
-            found.append(verdict)
-            if not options["json"] and not verdict.is_same:
-                self.stdout.write(f"{verdict.outcome:<8} {verdict.bot} {verdict.version}")
-                for reason in verdict.reasons:
-                    self.stdout.write(f"           {reason}")
+        try:
+            for verdict in revalidate(versions, jobs=options["jobs"]):
+                found.append(verdict)
+                if not options["json"] and not verdict.is_same:
+                    self._tell(verdict)
+        except OperationsError as error:
+            raise CommandError(str(error)) from error
         broken = [verdict for verdict in found if not verdict.is_same]
         if options["json"]:
             answer = {"python": platform.python_version(), "checked": len(found), "broken": broken}
@@ -67,3 +69,8 @@ class Command(BaseCommand):
             )
         if broken:
             raise SystemExit(1)
+
+    def _tell(self, verdict: Verdict) -> None:
+        self.stdout.write(f"{verdict.outcome:<8} {verdict.bot} {verdict.version}")
+        for reason in verdict.reasons:
+            self.stdout.write(f"           {reason}")
