@@ -96,11 +96,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On another database only those tests are run that touch it: nothing else could differ."""
-    if os.environ.get("ARENA_TEST_DATABASE"):
-        others = [item for item in items if not touches_database(item)]
-        items[:] = [item for item in items if touches_database(item)]
-        config.hook.pytest_deselected(items=others)
+    """On another database only those tests are run that touch it: nothing else could differ.
+
+    Those that ask PostgreSQL for what SQLite cannot tell are run nowhere else.
+    """
+    is_ours = touches_database if os.environ.get("ARENA_TEST_DATABASE") else runs_on_sqlite
+    config.hook.pytest_deselected(items=[item for item in items if not is_ours(item)])
+    items[:] = filter(is_ours, items)
+
+
+def runs_on_sqlite(item: pytest.Item) -> bool:
+    """Whether a test can tell anything on SQLite."""
+    return item.get_closest_marker("postgresql") is None
 
 
 def touches_database(item: pytest.Item) -> bool:

@@ -413,6 +413,9 @@ TRIAL_TRANSITIONS = Transitions(
 )
 TRIAL_DECIDED = (TrialState.PASSED, TrialState.FAILED)
 """States in which it is known whether the version plays under these conditions."""
+TRIAL_TO_PLAY = (TrialState.PENDING, TrialState.QUEUED, TrialState.RUNNING)
+"""States in which the site still has to try it, or is doing so."""
+TRIAL_UNDECIDED = (*TRIAL_TO_PLAY, TrialState.STUCK)
 
 
 class EntryTrial(LeaseFields):
@@ -458,6 +461,9 @@ class EntryTrial(LeaseFields):
         indexes = [
             models.Index("state", "due_at", name="entrytrial_due"),
             models.Index("lease_until", name="entrytrial_lease"),
+            models.Index(
+                "decided_at", "id", name="entrytrial_decided", condition=Q(state__in=TRIAL_DECIDED)
+            ),
         ]
 
     def __str__(self) -> str:
@@ -789,6 +795,9 @@ class Match(LeaseFields):
             models.Index("state", "run_after", name="match_due"),
             models.Index("lease_until", name="match_lease"),
             models.Index("tournament", "state", "id", name="match_of_tournament"),
+            models.Index(
+                "run_after", "id", name="match_unfinished", condition=Q(state__in=UNFINISHED)
+            ),
         ]
 
     def __str__(self) -> str:

@@ -178,9 +178,9 @@ def leaderboard_page(
     `search` narrows it to bots whose name, or whose owner's, contains it. A pool without a log is an
     empty page. Raises LogError for a cursor that is none.
     """
-    listed = Rating.objects.filter(
-        pool__game=game, pool__kind=kind, is_listed=True, rank__isnull=False
-    )
+    pool = RatingPool.objects.filter(game=game, kind=kind).first()
+    # By the pool's own key, so that the index gives the rows in order and the first page reads no others.
+    listed = Rating.objects.filter(pool=pool, is_listed=True, rank__isnull=False)
     if search:
         listed = listed.filter(
             Q(bot__name__icontains=search) | Q(bot__owner__username__icontains=search)
@@ -188,7 +188,7 @@ def leaderboard_page(
     rows = with_last_match(listed).select_related("bot__owner", "version").order_by("rank", "pk")
     if after is not None:
         rank, pk = _read_cursor(after)
-        rows = rows.filter(Q(rank=rank, pk__gt=pk) | Q(rank__gt=rank))
+        rows = rows.filter(Q(pk__gt=pk) | Q(rank__gt=rank), rank__gte=rank)
     found = list(rows[: size + 1])
     shown = found[:size]
     newer, now = _newer_versions(shown), read_clock()

@@ -10,7 +10,7 @@ from django.contrib.auth.models import AbstractUser
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Lower, Now
+from django.db.models.functions import Lower, Now, Upper
 from django.utils.text import slugify
 
 from tournament.store.leases import LeaseFields
@@ -116,6 +116,10 @@ class Bot(models.Model):
         constraints = [
             models.UniqueConstraint(Lower("name"), name="bot_name_unique"),
         ]
+        indexes = [
+            models.Index(Upper("name"), name="bot_in_any_case"),  # how PostgreSQL is asked
+            models.Index("name", name="bot_by_name"),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -215,6 +219,9 @@ class BotVersion(LeaseFields):
         indexes = [
             models.Index("state", "run_after", name="botversion_due"),
             models.Index("lease_until", name="botversion_lease"),
+            models.Index(
+                "bot", name="botversion_accepted", condition=Q(state=VersionState.ACCEPTED)
+            ),
         ]
 
     def __str__(self) -> str:

@@ -70,7 +70,8 @@ def scrimmages_against(player: Player) -> QuerySet[Scrimmage]:
 
 def scrimmages_seen_by(player: Player) -> QuerySet[Scrimmage]:
     """Those whose result and records `player` may read: both owners may."""
-    return scrimmages().filter(Q(asked_by=player) | Q(other__bot__owner=player))
+    own = list(BotVersion.objects.filter(bot__owner=player).values_list("pk", flat=True))
+    return scrimmages().filter(Q(asked_by=player) | Q(other__in=own))
 
 
 TRICKLE_SECONDS = 10.0

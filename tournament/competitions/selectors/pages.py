@@ -183,7 +183,7 @@ class MatchPage:
 def tournaments(*, game: str = "", state: str = "") -> QuerySet[Tournament]:
     """Tournaments, those to come and running first by start, narrowed by game and state if given."""
     rows = Tournament.objects.select_related("organiser").annotate(
-        entrant_count=Count("entrants", distinct=True)
+        entrant_count=_count(Entrant.objects.filter(tournament=OuterRef("pk")))
     )
     if game:
         rows = rows.filter(game=game)

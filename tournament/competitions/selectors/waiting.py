@@ -12,6 +12,7 @@ from tournament.competitions.models import (
     IN_FLIGHT,
     RULES_VERSION,
     TRIAL_DECIDED,
+    TRIAL_UNDECIDED,
     UNFINISHED,
     EntryTrial,
     Match,
@@ -54,7 +55,7 @@ def open_matches() -> QuerySet[Match]:
 
 def open_trials() -> QuerySet[EntryTrial]:
     """Those that are not decided, each with its `QueueState` as ``standing``."""
-    return EntryTrial.objects.exclude(state__in=TRIAL_DECIDED).annotate(
+    return EntryTrial.objects.filter(state__in=TRIAL_UNDECIDED).annotate(
         standing=queue_state(
             running=TrialState.RUNNING,
             queued=TrialState.QUEUED,

@@ -22,6 +22,7 @@ from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.models import (
     RULES_VERSION,
     TRIAL_DECIDED,
+    TRIAL_TO_PLAY,
     TRIAL_TRANSITIONS,
     EntryTrial,
     Match,
@@ -113,7 +114,7 @@ def queue_trials(*, capacity: Capacity | None = None) -> tuple[int, ...]:
     matches. None is queued with a time control that no worker plays, and none again as long as none has been heard of.
     """
     capacity = capacity or Capacity.by_settings()
-    open_trials = EntryTrial.objects.exclude(state__in=(*TRIAL_DECIDED, TrialState.STUCK))
+    open_trials = EntryTrial.objects.filter(state__in=TRIAL_TO_PLAY)
     if not open_trials.exists():
         return ()
     stale = Q(state=TrialState.QUEUED, queued_at__lt=in_seconds(-STALE_SECONDS))
