@@ -30,6 +30,7 @@ from tournament.competitions.models import (
 )
 from tournament.competitions.selectors import tables
 from tournament.competitions.selectors.bundles import bundle_file, told_digest
+from tournament.competitions.selectors.conditions import longest_match_seconds
 from tournament.competitions.services import (
     Plan,
     StageWish,
@@ -127,6 +128,7 @@ class PairingOut(Schema):
     """A pairing. `match` is the id of its match; null for a bye and for what nobody had to play."""
 
     key: str
+    stage: int
     round: int
     match: str | None
     state: str
@@ -136,7 +138,10 @@ class PairingOut(Schema):
 
 
 class StandingOut(Schema):
-    """A line of the table; `tie_breaks` has the working of each. `group` is empty where there are none."""
+    """A line of the table; `tie_breaks` has the working of each. `group` is empty where there are none.
+
+    `seed` is that of this stage; `goes_on`: plays the next stage.
+    """
 
     place: int
     entrant: str
@@ -150,19 +155,46 @@ class StandingOut(Schema):
     note: str
     group: str = ""
     group_place: int | None = None
+    seed: int | None
+    goes_on: bool
+
+
+class PairingList(Schema):
+    """Pairings in the order of stages, rounds and slots. `next`: the number of the next page; null at the end."""
+
+    pairings: list[PairingOut]
+    next: int | None
+
+
+class EntrantList(Schema):
+    """Entrants by place, then seed, then name. `next`: the number of the next page; null at the end."""
+
+    entries: list[EntrantOut]
+    next: int | None
+
+
+class StandingList(Schema):
+    """The table of a stage, the best first. `next`: the number of the next page; null at the end."""
+
+    stage: int
+    state: str
+    standings: list[StandingOut]
+    next: int | None
 
 
 class RoundOut(Schema):
-    """A round of a stage. A sealed one shows who meets, if that follows from what is public."""
+    """A round of a stage and how many pairings it has. A sealed one shows who meets, if that follows from what is public."""
 
     index: int
     state: str
     is_sealed: bool
-    pairings: list[PairingOut]
+    pairings: int
 
 
 class StageOut(Schema):
-    """A stage. `qualifiers` go on to the next one; `going_on` are the names of those who did."""
+    """A stage. `qualifiers` go on to the next one. A match lasts `longest_match_seconds` at most, if all bots use all
+    their time, on a worker that is not busy.
+    """
 
     number: int
     format: str
@@ -177,10 +209,8 @@ class StageOut(Schema):
     note: str
     started_at: datetime | None
     finished_at: datetime | None
-    seeds: dict[str, int]
+    longest_match_seconds: float
     rounds: list[RoundOut]
-    standings: list[StandingOut]
-    going_on: list[str]
 
 
 class AwaitedOut(Schema):
@@ -239,8 +269,8 @@ class TournamentDetail(TournamentOut):
     While `sealed_from` is a round, the results of that and later ones are sealed until `results_at`; it is one
     of the stage of the number `sealed_stage`.
 
-    `stages` has all of each stage. `conditions`, `pairings` and `standings` are the short way to a
-    tournament of one stage: the conditions of the first, all pairings, and the table of the last that has begun.
+    Who has entered, the pairings and the tables have addresses of their own, in pages: `entries`, `pairings` and
+    `standings` behind this one. `conditions` is the short way to those of the first stage.
 
     `awaited` is what a closed tournament waits for before versions are frozen and `pub` is published.
     """
@@ -254,9 +284,6 @@ class TournamentDetail(TournamentOut):
     secret: str | None
     bundle_digest: str | None
     awaited: list[AwaitedOut]
-    entries: list[EntrantOut]
-    pairings: list[PairingOut]
-    standings: list[StandingOut]
     rulings: list[RulingOut]
     results_at: datetime | None
     sealed_from: int | None
@@ -266,6 +293,7 @@ class TournamentDetail(TournamentOut):
     backlog: BacklogOut | None
 
 
+SmallNumber = Annotated[int, Field(ge=1, le=10_000_000)]
 BotName = Annotated[str, Field(max_length=60, pattern=r"^[^\x00]*$")]
 
 
@@ -473,7 +501,7 @@ def list_tournaments(
     found = list(rows[first : first + PAGE_SIZE + 1])
     return TournamentList(
         tournaments=[TournamentOut(**_tournament_fields(row)) for row in found[:PAGE_SIZE]],
-        next=page + 1 if len(found) > PAGE_SIZE else None,
+        next=_next(page, len(found)),
     )
 
 
@@ -498,13 +526,10 @@ def _tournament_fields(row: Tournament) -> dict[str, Any]:
     "/tournaments/{slug:slug}", response={200: TournamentDetail, 404: ErrorAnswer}, auth=None
 )
 def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa: ARG001 ninja's signature
-    """A tournament: conditions, entrants, pairings, standings, commitment and secret."""
+    """A tournament: conditions, stages and rounds, rulings, commitment and secret."""
     row = _find_tournament(slug)
-    page = selectors.tournament_page(slug)
-    names = {entrant.pk: entrant.name for entrant in page.entrants}
-    stages = [_stage_out(slug, stage, names) for stage in page.stages]
+    page = selectors.tournament_summary(slug)
     first = page.stages[0].stage
-    tables_so_far = [stage.standings for stage in stages if stage.standings]
     return TournamentDetail(
         **_tournament_fields(row),
         description=row.description,
@@ -524,15 +549,10 @@ def get_tournament(request: HttpRequest, slug: str) -> TournamentDetail:  # noqa
             AwaitedOut(bot=each.bot, version=each.version, state=each.state, queue=each.queue)
             for each in page.awaited
         ],
-        entries=[_entrant_out(entrant) for entrant in page.entrants],
-        pairings=[
-            pairing for stage in stages for each in stage.rounds for pairing in each.pairings
-        ],
-        standings=tables_so_far[-1] if tables_so_far else [],
         results_at=row.results_at,
         sealed_from=page.seal.round if page.seal else None,
         sealed_stage=page.seal.stage_number if page.seal else None,
-        stages=stages,
+        stages=[_stage_out(stage) for stage in page.stages],
         entry=EntryConditions(
             max_entrants=row.max_entrants,
             max_bots_per_player=row.max_bots_per_player,
@@ -568,7 +588,7 @@ def _backlog_out(backlog: selectors.Backlog | None) -> BacklogOut | None:
     return BacklogOut(matches=backlog.matches, expected_seconds=seconds, text=backlog.text)
 
 
-def _stage_out(slug: str, page: selectors.StagePage, names: Mapping[int, str]) -> StageOut:
+def _stage_out(page: selectors.StagePage) -> StageOut:
     stage = page.stage
     is_public = page.state == stage.state
     return StageOut(
@@ -585,25 +605,99 @@ def _stage_out(slug: str, page: selectors.StagePage, names: Mapping[int, str]) -
         note=page.note,
         started_at=stage.started_at if is_public else None,
         finished_at=stage.finished_at if is_public else None,
-        seeds={names[entrant]: seed for entrant, seed in page.seeds.items()},
+        longest_match_seconds=round(longest_match_seconds(stage), 1),
         rounds=[
             RoundOut(
                 index=each.index,
                 state=each.state,
                 is_sealed=each.is_sealed,
-                pairings=[
-                    PairingOut(**_pairing_fields(slug, each.index, pairing))
-                    for pairing in each.pairings
-                ],
+                pairings=each.pairing_count,
             )
             for each in page.rounds
         ],
-        standings=[_standing_out(row, names) for row in page.standings],
-        going_on=[names[row.entrant] for row in page.standings if row.entrant in page.going_on],
     )
 
 
-def _standing_out(row: StandingRow, names: Mapping[int, str]) -> StandingOut:
+@router.get(
+    "/tournaments/{slug:slug}/entries", response={200: EntrantList, 404: ErrorAnswer}, auth=None
+)
+def list_entries(request: HttpRequest, slug: str, page: PageNumber = 1) -> EntrantList:  # noqa: ARG001 ninja's signature
+    """Who has entered a tournament."""
+    first = (page - 1) * PAGE_SIZE
+    rows = selectors.entrants_page(_find_tournament(slug), first=first, count=PAGE_SIZE + 1)
+    return EntrantList(
+        entries=[_entrant_out(row) for row in rows[:PAGE_SIZE]], next=_next(page, len(rows))
+    )
+
+
+@router.get(
+    "/tournaments/{slug:slug}/pairings",
+    response={200: PairingList, (404, 422): ErrorAnswer},
+    auth=None,
+)
+def list_pairings(
+    request: HttpRequest,  # noqa: ARG001 ninja's signature
+    slug: str,
+    stage: SmallNumber | None = None,
+    round: SmallNumber | None = None,  # noqa: A002 what it is called in the address
+    page: PageNumber = 1,
+) -> PairingList:
+    """The published pairings with their results, narrowed by stage and round if given."""
+    tournament = _find_tournament(slug)
+    rows = selectors.published_pairings(
+        tournament,
+        selectors.first_seal(tournament),
+        stage=stage,
+        round_index=round,
+        first=(page - 1) * PAGE_SIZE,
+        count=PAGE_SIZE + 1,
+    )
+    return PairingList(
+        pairings=[
+            PairingOut(**_pairing_fields(slug, each.stage, each.round, each.row))
+            for each in rows[:PAGE_SIZE]
+        ],
+        next=_next(page, len(rows)),
+    )
+
+
+@router.get(
+    "/tournaments/{slug:slug}/standings",
+    response={200: StandingList, (404, 422): ErrorAnswer},
+    auth=None,
+)
+def list_standings(
+    request: HttpRequest,  # noqa: ARG001 ninja's signature
+    slug: str,
+    stage: SmallNumber | None = None,
+    page: PageNumber = 1,
+) -> StandingList:
+    """The table of a stage; without `stage` of the last that has begun."""
+    tournament = _find_tournament(slug)
+    found = selectors.stage_table(tournament, selectors.first_seal(tournament), stage or 0)
+    if found is None:
+        raise ApiError(HTTPStatus.NOT_FOUND, "not_found", f"{slug} has no stage {stage}")
+    first = (page - 1) * PAGE_SIZE
+    rows = found.standings[first : first + PAGE_SIZE + 1]
+    names = dict(
+        tournament.entrants.filter(pk__in=[row.entrant for row in rows]).values_list("pk", "name")
+    )
+    return StandingList(
+        stage=found.number,
+        state=found.state,
+        standings=[_standing_out(row, found, names) for row in rows[:PAGE_SIZE]],
+        next=_next(page, len(rows)),
+    )
+
+
+def _next(page: int, found: int) -> int | None:
+    """The number of the next page, if more rows were found than this one takes."""
+    return page + 1 if found > PAGE_SIZE else None
+
+
+def _standing_out(
+    row: StandingRow, page: selectors.StagePage, names: Mapping[int, str]
+) -> StandingOut:
     return StandingOut(
         place=row.place,
         entrant=names[row.entrant],
@@ -617,6 +711,8 @@ def _standing_out(row: StandingRow, names: Mapping[int, str]) -> StandingOut:
         note=row.note,
         group=row.group,
         group_place=row.group_place,
+        seed=page.seeds.get(row.entrant),
+        goes_on=row.entrant in page.going_on,
     )
 
 
@@ -633,9 +729,10 @@ def _entrant_out(row: selectors.EntrantRow) -> EntrantOut:
     )
 
 
-def _pairing_fields(slug: str, index: int, row: selectors.PairingRow) -> dict[str, Any]:
+def _pairing_fields(slug: str, stage: int, index: int, row: selectors.PairingRow) -> dict[str, Any]:
     return {
         "key": row.key,
+        "stage": stage,
         "round": index,
         "match": f"{slug}/{row.key}" if row.match_state else None,
         "state": row.match_state,
@@ -896,7 +993,7 @@ def get_match(request: HttpRequest, slug: str, key: str) -> MatchOut:
     match = page.match
     path = f"{request.path}/record"
     return MatchOut(
-        **_pairing_fields(slug, page.round_index, page.pairing),
+        **_pairing_fields(slug, match.pairing.round.stage.number, page.round_index, page.pairing),
         id=f"{slug}/{page.pairing.key}",
         tournament=slug,
         game=page.tournament.game,

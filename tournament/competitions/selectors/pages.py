@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from engine.record import MatchRecord, decode_record, with_keys
@@ -48,6 +48,7 @@ from tournament.competitions.selectors.stages import (
     StagePage,
     first_seal,
     pairing_row,
+    stage_heads,
     stage_pages,
 )
 from tournament.competitions.selectors.waiting import place_of_trial
@@ -217,17 +218,13 @@ def tournament_page(
     whose pairings have no results, the stages after it are as if they had not begun, and tables, counts
     and rulings know only what is before.
     """
-    tournaments = Tournament.objects.select_related("organiser")
-    tournament = with_progress(tournaments, only_public=not for_staff).get(slug=slug)
+    tournament = _progressed(slug, only_public=not for_staff)
     seal = first_seal(tournament)
     hidden = None if for_staff else seal
     return TournamentPage(
         tournament=tournament,
         stages=stage_pages(tournament, hidden, stage=stage, round_index=round_index),
-        entrants=tuple(
-            _entrant_row(entrant, knows_place=hidden is None)
-            for entrant in _entrants(tournament, knows_place=hidden is None)
-        ),
+        entrants=tuple(_entrant_rows(tournament, hidden)),
         progress=progress_of(tournament),
         secret=revealed_secret(tournament),
         seal=seal,
@@ -235,6 +232,44 @@ def tournament_page(
         awaited=_awaited(tournament),
         rulings=_rulings(tournament, hidden),
     )
+
+
+def _progressed(slug: str, *, only_public: bool) -> Tournament:
+    rows = Tournament.objects.select_related("organiser")
+    return with_progress(rows, only_public=only_public).get(slug=slug)
+
+
+def tournament_summary(slug: str) -> TournamentPage:
+    """What everybody may know of the tournament `slug`, without its entrants, tables and pairings.
+
+    For those see `entrants_page`, `stage_table` and `published_pairings`. Raises Tournament.DoesNotExist.
+    """
+    tournament = _progressed(slug, only_public=True)
+    seal = first_seal(tournament)
+    return TournamentPage(
+        tournament=tournament,
+        stages=stage_heads(tournament, seal),
+        entrants=(),
+        progress=progress_of(tournament),
+        secret=revealed_secret(tournament),
+        seal=seal,
+        would_play={},
+        awaited=_awaited(tournament),
+        rulings=_rulings(tournament, seal),
+    )
+
+
+def entrants_page(tournament: Tournament, *, first: int, count: int) -> list[EntrantRow]:
+    """`count` of the entrants from number `first` on, by place, seed and name, as everybody may see them."""
+    return _entrant_rows(tournament, first_seal(tournament), slice(first, first + count))
+
+
+def _entrant_rows(
+    tournament: Tournament, hidden: Seal | None, part: slice = slice(None)
+) -> list[EntrantRow]:
+    knows_place = hidden is None
+    rows = _entrants(tournament, knows_place=knows_place)[part]
+    return [_entrant_row(entrant, knows_place=knows_place) for entrant in rows]
 
 
 def _rulings(tournament: Tournament, hidden: Seal | None) -> tuple[RulingRow, ...]:
@@ -498,8 +533,9 @@ def table_sizes(stage: Stage) -> tuple[int, ...]:
 
 
 def _entrants(tournament: Tournament, *, knows_place: bool) -> QuerySet[Entrant]:
-    order = ("place", "seed", "name") if knows_place else ("seed", "name")
-    return tournament.entrants.prefetch_related(BOTS).order_by(*order)
+    columns = ("place", "seed") if knows_place else ("seed",)
+    order = (F(column).asc(nulls_last=True) for column in columns)
+    return tournament.entrants.prefetch_related(BOTS).order_by(*order, "name")
 
 
 def _entrant_row(entrant: Entrant, *, knows_place: bool = True) -> EntrantRow:

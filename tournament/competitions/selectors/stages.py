@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import msgspec
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from engine.formats import Format
 from engine.formats.stages import split_match_key
@@ -163,9 +163,7 @@ def stage_pages(
     With `stage` as in `pages.tournament_page`. The number of queries does not depend on how many rounds
     and entrants there are.
     """
-    stages = list(tournament.stages.all())
-    for row in stages:
-        row.tournament = tournament
+    stages = _stages_of(tournament)
     chosen = None if stage is None else _choose(stages, hidden, stage)
     return tuple(
         _stage_page(
@@ -177,6 +175,86 @@ def stage_pages(
         )
         for row in stages
     )
+
+
+def _stages_of(tournament: Tournament) -> list[Stage]:
+    stages = list(tournament.stages.all())
+    for row in stages:
+        row.tournament = tournament
+    return stages
+
+
+def stage_heads(tournament: Tournament, hidden: Seal | None) -> tuple[StagePage, ...]:
+    """The stages as `stage_pages` has them, without seeds, tables and pairings; rounds tell how many they have."""
+    return tuple(
+        _stage_page(row, hidden, is_shown=True, has_pairings=False, has_table=False)
+        for row in _stages_of(tournament)
+    )
+
+
+def stage_table(tournament: Tournament, hidden: Seal | None, number: int = 0) -> StagePage | None:
+    """A stage with its seeds and its table, without pairings; None if there is none of this number.
+
+    With 0 the last that has begun, as far as the reader may see it.
+    """
+    stages = _stages_of(tournament)
+    if not 0 <= number <= len(stages):
+        return None
+    chosen = _choose(stages, hidden, number)
+    return _stage_page(chosen, hidden, is_shown=True, has_pairings=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPairing:
+    """A pairing and where it stands."""
+
+    stage: int
+    """The stage's number, from 1."""
+    round: int
+    row: PairingRow
+
+
+def published_pairings(
+    tournament: Tournament,
+    hidden: Seal | None,
+    *,
+    stage: int | None = None,
+    round_index: int | None = None,
+    first: int = 0,
+    count: int,
+) -> list[PublishedPairing]:
+    """Some of the pairings in the order of stages, rounds and slots, as far as the reader may see them.
+
+    Narrowed by the number of a stage and by a round if given; from number `first` on, `count` of them.
+    """
+    rows = Pairing.objects.filter(round__stage__tournament=tournament)
+    if hidden is not None:
+        rows = rows.filter(
+            Q(round__stage__index__lt=hidden.stage)
+            | Q(round__stage__index=hidden.stage, round__index__lte=hidden.round)
+        )
+    if stage is not None:
+        rows = rows.filter(round__stage__index=stage - 1)
+    if round_index is not None:
+        rows = rows.filter(round__index=round_index)
+    found = list(
+        rows.select_related("round__stage")
+        .prefetch_related(PARTS)
+        .order_by("round__stage__index", "round__index", "slot")[first : first + count]
+    )
+    matches = Match.objects.filter(pairing__in=[row.pk for row in found]).in_bulk(
+        field_name="pairing_id"
+    )
+    return [
+        PublishedPairing(
+            stage=row.round.stage.number,
+            round=row.round.index,
+            row=_hidden_row(row, {})
+            if hidden and (row.round.stage.index, row.round.index) == (hidden.stage, hidden.round)
+            else _row(row, matches.get(row.pk), {}),
+        )
+        for row in found
+    ]
 
 
 def _choose(stages: Sequence[Stage], hidden: Seal | None, number: int) -> Stage:
@@ -202,8 +280,10 @@ def _stage_page(
     hidden: Seal | None,
     *,
     is_shown: bool,
-    is_bounded: bool,
-    round_index: int | None,
+    is_bounded: bool = True,
+    round_index: int | None = None,
+    has_pairings: bool = True,
+    has_table: bool = True,
 ) -> StagePage:
     fmt = stage_format(stage)
     is_hidden = _is_hidden(stage, hidden)
@@ -212,9 +292,17 @@ def _stage_page(
     rounds: tuple[RoundRow, ...] = ()
     seeds: dict[int, int] = {}
     if has_begun and is_shown:
-        seeds = dict(stage.entrants.values_list("entrant", "seed"))
-        rounds = _rounds(stage, fmt, hidden_from, seeds, round_index, is_bounded=is_bounded)
-    has_table = has_begun and (bool(rounds) or not (is_shown or _is_large(stage)))
+        seeds = dict(stage.entrants.values_list("entrant", "seed")) if has_table else {}
+        rounds = _rounds(
+            stage,
+            fmt,
+            hidden_from,
+            seeds,
+            round_index,
+            is_bounded=is_bounded,
+            has_pairings=has_pairings,
+        )
+    has_table &= has_begun and (bool(rounds) or not (is_shown or _is_large(stage)))
     state, label = _spell_state(stage, is_hidden=is_hidden, hidden_from=hidden_from)
     return StagePage(
         stage=stage,
@@ -273,15 +361,16 @@ def _rounds(
     round_index: int | None,
     *,
     is_bounded: bool,
+    has_pairings: bool,
 ) -> tuple[RoundRow, ...]:
-    """The rounds that the reader may see; of a large stage only those asked for with their pairings."""
+    """The rounds that the reader may see; of a large stage only those asked for with their pairings, or none."""
     rows: QuerySet[Round] = whole_rounds(stage).annotate(pairing_count=Count("pairings"))
     if hidden_from is not None:
         rows = rows.filter(index__lte=hidden_from)
     published = list(rows)
     is_large = is_bounded and sum(_count_of(each) for each in published) > LARGE_STAGE
     wanted = _wanted(published, fmt, round_index) if is_large else published
-    pairings = _pairings(wanted, seeds)
+    pairings = _pairings(wanted, seeds) if has_pairings else {}
     return tuple(
         RoundRow(
             index=each.index,

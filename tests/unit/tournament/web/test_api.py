@@ -7,10 +7,12 @@ from datetime import timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from engine.record import decode_record
-from tests.tournament_factories import entrant_of, make_tournament, make_wheel, start
+from tests.tournament_factories import entrant_of, make_bot, make_tournament, make_wheel, start
 from tournament.competitions.services import cancel_tournament
 from tournament.players import services as players
 from tournament.players.models import ApiToken, BotVersion
@@ -199,18 +201,60 @@ def test_tournaments_are_listed_by_state(client, site):
 
 def test_finished_tournament_has_standings_pairings_and_its_secret(client, site):
     cup = client.get("/api/tournaments/cup").json()
-    assert [row["place"] for row in cup["standings"]] == [1, 2, 3, 3]
     assert len(cup["secret"]) == 64
     assert json.loads(cup["pub"])["entrants"]
-    assert {row["match"] for row in cup["pairings"]} == {
-        "cup/SE/R1/M1",
-        "cup/SE/R1/M2",
-        "cup/SE/R2/M1",
-    }
+    assert [each["pairings"] for each in cup["stages"][0]["rounds"]] == [2, 1]
+    assert cup["stages"][0]["longest_match_seconds"] > 60
+    standings = client.get("/api/tournaments/cup/standings").json()
+    assert [row["place"] for row in standings["standings"]] == [1, 2, 3, 3]
+    assert sorted(row["seed"] for row in standings["standings"]) == [1, 2, 3, 4]
+    pairings = client.get("/api/tournaments/cup/pairings").json()["pairings"]
+    assert [row["match"] for row in pairings] == ["cup/SE/R1/M1", "cup/SE/R1/M2", "cup/SE/R2/M1"]
+    entries = client.get("/api/tournaments/cup/entries").json()["entries"]
+    assert [row["place"] for row in entries] == [1, 2, 3, 3]
     table = client.get("/api/tournaments/table").json()
     assert table["secret"] is None
     assert table["conditions"]["time_control"]["name"] == "standard"
-    assert table["standings"][0]["tie_breaks"]["score"]
+    rows = client.get("/api/tournaments/table/standings").json()["standings"]
+    assert rows[0]["tie_breaks"]["score"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "count"),
+    [("entries", "entries", 4), ("pairings", "pairings", 6), ("standings", "standings", 4)],
+)
+def test_long_lists_of_a_tournament_come_in_pages(client, site, monkeypatch, path, name, count):
+    whole = client.get(f"/api/tournaments/table/{path}").json()
+    assert (len(whole[name]), whole["next"]) == (count, None)
+    monkeypatch.setattr("tournament.competitions.api.PAGE_SIZE", 3)
+    rows, page = [], 1
+    while page is not None:
+        part = client.get(f"/api/tournaments/table/{path}?page={page}").json()
+        rows, page = [*rows, *part[name]], part["next"]
+    assert rows == whole[name]
+    assert client.get(f"/api/tournaments/table/{path}?page=99").json()[name] == []
+
+
+def test_pairings_are_narrowed_by_stage_and_round(client, site):
+    path = "/api/tournaments/table/pairings"
+    found = client.get(f"{path}?stage=1&round=2").json()["pairings"]
+    assert {(row["stage"], row["round"]) for row in found} == {(1, 2)}
+    assert client.get(f"{path}?stage=2").json()["pairings"] == []
+    assert error_of(client.get(f"{path}?stage=0"))["code"] == "invalid"
+    missing = client.get("/api/tournaments/table/standings?stage=2")
+    assert (missing.status_code, error_of(missing)["message"]) == (404, "table has no stage 2")
+
+
+def test_detail_of_a_tournament_asks_as_often_for_many_as_for_few(client, site):
+    def queries(path: str) -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(f"/api/tournaments/{path}").status_code == 200
+        return len(captured)
+
+    bots = [*site.bots, *(make_bot(f"more{number}") for number in range(5))]
+    start(make_tournament(bots, name="Many", format="round_robin"))
+    for part in ("", "/entries", "/pairings", "/standings"):
+        assert queries(f"many{part}") == queries(f"table{part}")
 
 
 def test_cancelled_tournament_says_why_and_keeps_its_secret(client, site):

@@ -274,7 +274,7 @@ def test_late_entry_is_made_by_the_page_and_published(ann, client, site):
     assert "alpha has entered" in text_of(ann, "/tournaments/late/")
     addendum = cup.entrants.get(name="alpha").addendum
     assert escape(addendum) in text_of(client, "/tournaments/late/")
-    entries = client.get("/api/tournaments/late").json()["entries"]
+    entries = client.get("/api/tournaments/late/entries").json()["entries"]
     assert [row["addendum"] for row in entries if row["name"] == "alpha"] == [addendum]
     assert [row["seed"] for row in entries if row["name"] == "alpha"] == [4]
 
