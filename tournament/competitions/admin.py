@@ -71,7 +71,7 @@ from tournament.competitions.models import (
     TournamentState,
     TrialState,
 )
-from tournament.competitions.selectors.conditions import conditions_of, rules_of
+from tournament.competitions.selectors.conditions import conditions_of, spell_rules
 from tournament.competitions.selectors.engine_values import stage_format, stage_options
 from tournament.competitions.services.queueing import REQUEUEABLE
 from tournament.competitions.services.rulings import RULED_IN
@@ -277,7 +277,7 @@ class StageInline(ReadOnlyInline):
     @admin.display(description="Rules")
     def rules(self, row: Stage) -> str:
         """The values of the game's options."""
-        return _lines(f"{name}={value}" for name, value in rules_of(row))
+        return _lines(f"{name}={value}" for name, value in spell_rules(row.ruleset))
 
 
 class EntrantInline(ReadOnlyInline):
@@ -868,6 +868,10 @@ class EntrantAdmin(OperationsAdmin):
         ),
     )
 
+    def describe(self, row: Entrant) -> str:
+        """Its name, and where it takes part."""
+        return f"{row.name}, in {row.tournament}"
+
 
 class AttemptInline(ReadOnlyInline):
     """The tries to play a match."""
@@ -1008,6 +1012,10 @@ class MatchAdmin(OperationsAdmin):
         url = reverse("competitions:record", args=[row.tournament.slug, row.pairing.key])
         return format_html('<a href="{}">download</a>', url)
 
+    def describe(self, row: Match) -> str:
+        """Its key, who meets in it, and where."""
+        return f"{row.pairing.key}, {self.entrants(row)}, in {row.tournament}"
+
     def view_on_site(self, obj: Match) -> str:
         """Its public page."""
         return reverse("competitions:match", args=[obj.tournament.slug, obj.pairing.key])
@@ -1077,6 +1085,10 @@ class PairingAdmin(OperationsAdmin):
     def form_arguments(self, operation: Operation, rows: Any) -> dict[str, Any]:
         """Who could have won."""
         return {"pairing": rows[0]} if operation.form is CorrectForm else {}
+
+    def describe(self, row: Pairing) -> str:
+        """Its key, who meets in it, and where."""
+        return f"{row.key}, {self.entrants(row)}, in {row.tournament}"
 
     @admin.display(description="Entrants")
     def entrants(self, row: Pairing) -> str:

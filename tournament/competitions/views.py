@@ -57,7 +57,7 @@ from tournament.competitions.models import (
 from tournament.competitions.selectors import tables
 from tournament.competitions.selectors.brackets import brackets_of, is_one_bracket, round_title
 from tournament.competitions.selectors.bundles import bundle_file, told_digest
-from tournament.competitions.selectors.conditions import conditions_of, rules_of
+from tournament.competitions.selectors.conditions import conditions_of, spell_rules
 from tournament.competitions.selectors.engine_values import stage_contest
 from tournament.competitions.selectors.stages import BATCHES_A_PAGE
 from tournament.competitions.services import (
@@ -466,7 +466,7 @@ def _stage(
         "lines": lines,
         "rounds": _rounds(page.tournament.slug, shown, request, is_staff=is_staff),
         "conditions": conditions_of(shown.stage),
-        "ruleset": rules_of(shown.stage),
+        "ruleset": spell_rules(shown.stage.ruleset),
     }
 
 

@@ -265,7 +265,7 @@ class OperationsMixin:
             "title": operation.label,
             "opts": self.opts,
             "operation": operation,
-            "rows": rows,
+            "rows": [self.describe(row) for row in rows],
             "preview": [line for row in rows for line in operation.preview(row)],
             "form": form,
             "back": self._back(request),
@@ -285,6 +285,10 @@ class OperationsMixin:
         mark = hashlib.sha256("\n".join(lines).encode()).hexdigest()
         sent = request.POST.get("rehearsed", "")
         return Rehearsal(lines, mark, is_confirmed=sent == mark, is_changed=bool(sent))
+
+    def describe(self, row: Any) -> str:
+        """What a row is called where an operation on it is confirmed, and told to be done."""
+        return str(row)
 
     def form_arguments(self, operation: Operation, rows: Sequence[Any]) -> dict[str, Any]:  # noqa: ARG002 for subclasses
         """What the operation's form is made with."""
@@ -309,7 +313,7 @@ class OperationsMixin:
     def _operate(
         self, request: HttpRequest, operation: Operation, row: Model, values: dict[str, Any]
     ) -> None:
-        label = str(row)
+        label = self.describe(row)
         try:
             operation.run(row, request, values)
         except UsageError as error:

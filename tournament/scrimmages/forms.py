@@ -8,6 +8,7 @@ from django import forms
 from django.conf import settings
 
 from engine.games import GAMES
+from tournament.competitions.forms import game_fields, option_field_name
 from tournament.players.models import BotVersion, Player
 from tournament.scrimmages.errors import InvalidScrimmageError, ScrimmageQuotaError
 from tournament.scrimmages.models import TIME_CONTROLS, Difference, Scrimmage
@@ -30,10 +31,7 @@ class ScrimmageForm(forms.Form):
         "version: “greedy 1.0”.",
         widget=forms.TextInput(attrs={"list": "opponents", "autocapitalize": "none"}),
     )
-    game = forms.ChoiceField(
-        choices=[(game.name, game.title) for game in GAMES.values()],
-        help_text="By its usual rules.",
-    )
+    game = forms.ChoiceField(choices=[(game.name, game.title) for game in GAMES.values()])
     difference = forms.ChoiceField(
         label="How big a difference matters to you?",
         choices=Difference.choices,
@@ -53,6 +51,32 @@ class ScrimmageForm(forms.Form):
         self._player = player
         self.fields["first"].queryset = own_versions(player)  # type: ignore[attr-defined]
         self.fields["most_sets"].initial = min(USUAL_SETS, settings.ARENA_SCRIMMAGE_SETS)
+        self._questions = tuple(self.fields)
+        self.fields.update(game_fields())
+
+    def main_fields(self) -> list[forms.BoundField]:
+        """The fields that everybody fills in, in their order."""
+        return [self[name] for name in self._questions]
+
+    def rules(self) -> list[tuple[str, list[forms.BoundField], bool]]:
+        """By game its rules: its title, their fields, and whether one of them was filled in."""
+        parts = [
+            (
+                game.title,
+                [self[option_field_name(game.name, option.name)] for option in game.options],
+            )
+            for game in GAMES.values()
+        ]
+        return [(title, fields, any(field.data for field in fields)) for title, fields in parts]
+
+    def _ruleset(self) -> dict[str, str]:
+        """The rules of the chosen game that are not left as usual."""
+        game = self.cleaned_data["game"]
+        named = {
+            option.name: self.cleaned_data[option_field_name(game, option.name)]
+            for option in GAMES[game].options
+        }
+        return {name: value for name, value in named.items() if value != ""}
 
     def save(self) -> Scrimmage | None:
         """The scrimmage; None if it cannot be asked for, with the reasons at their fields."""
@@ -67,6 +91,7 @@ class ScrimmageForm(forms.Form):
                 difference=Difference(data["difference"]),
                 most_sets=data["most_sets"],
                 time_control=data["time_control"],
+                ruleset=self._ruleset(),
             )
             return ask(wish=wish, by=self._player)
         except InvalidScrimmageError as error:

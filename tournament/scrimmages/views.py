@@ -20,6 +20,7 @@ from engine.comparison import BOARDS_A_MATCH, Findings, spell_elo, spell_estimat
 from engine.games import GAMES
 from engine.record import encode_record
 from engine.referee import SeatLog
+from tournament.competitions.selectors.conditions import spell_rules
 from tournament.competitions.selectors.tables import drawn_deals, fault_words
 from tournament.players.models import Bot, BotVersion, Player
 from tournament.players.services import allow_scrimmages
@@ -174,7 +175,7 @@ def scrimmage(request: HttpRequest, pk: int) -> HttpResponse:
         "scrimmage": row,
         "title": f"{row.first} – {row.other}",
         "game": _game_title(row.game),
-        "ruleset": sorted(row.ruleset.items()),
+        "ruleset": sorted(spell_rules(row.ruleset)),
         "state": row.answer or _shown_state(row),
         "state_label": spell_state(row),
         "place": selectors.place_in_queue(row),

@@ -157,9 +157,7 @@ def rewritten(source: Path, change) -> Path:
 
 def spoil(part: str):
     """Change a bit at the end of all that is in that part and not empty."""
-    return lambda name, data: (
-        data[:-1] + bytes([data[-1] ^ 1]) if data and part in name else data
-    )
+    return lambda name, data: data[:-1] + bytes([data[-1] ^ 1]) if data and part in name else data
 
 
 def newer(name: str, data: bytes) -> bytes:

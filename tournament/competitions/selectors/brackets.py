@@ -173,10 +173,10 @@ def _losers_bracket(columns: Sequence[Sequence[BracketMatch]]) -> Bracket:
 def _grand_final(drawn: _Drawn, depth: int) -> Bracket:
     first = drawn.match(
         "GF/1",
-        _named(drawn.winner(f"W/R{depth}/M0"), "winner of the winners’ bracket"),
+        _named(drawn.winner(f"W/R{depth}/M0"), "winners’ champion"),
         _named(
             drawn.winner(f"L/R{2 * depth - 2}/M0") if depth > 1 else drawn.loser("W/R1/M0"),
-            "winner of the losers’ bracket",
+            "losers’ champion",
         ),
     )
     second = drawn.rows.get("GF/2")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -50,9 +50,9 @@ def conditions_of(stage: Stage) -> list[tuple[str, str]]:
     ]
 
 
-def rules_of(stage: Stage) -> list[tuple[str, str]]:
-    """The values of the game's options, as they are written on the command line."""
-    return [(name, _spell(value)) for name, value in stage.ruleset.items()]
+def spell_rules(ruleset: Mapping[str, object]) -> list[tuple[str, str]]:
+    """The values of a game's options, as they are written on the command line."""
+    return [(name, _spell(value)) for name, value in ruleset.items()]
 
 
 def spell_contest(contest: Contest) -> str:

@@ -17,7 +17,7 @@ from tournament.competitions.selectors.engine_values import PARTS, stage_format,
 from tournament.competitions.services.rulings import spell_result
 from tournament.leaderboards.models import Rating
 
-ABSENT = "–"
+ABSENT, TAKEN_BACK = "–", "taken back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def preview(tournament: Tournament, act: Callable[[], object]) -> Preview:
             transaction.set_rollback(True)
     return Preview(
         state=_differences(before.state, after.state),
-        pairings=_differences(before.pairings, after.pairings),
+        pairings=_differences(before.pairings, after.pairings, gone=TAKEN_BACK),
         standings=_differences(before.standings, after.standings),
         ratings=_rating_differences(before.ratings, after.ratings),
     )
@@ -104,19 +104,22 @@ def _standings(tournament: Tournament, names: Mapping[int, str]) -> dict[str, st
     if tournament.state not in {TournamentState.RUNNING, TournamentState.FINISHED}:
         return {}
     table = {}
-    for stage in tournament.stages.select_related("tournament"):
+    stages = list(tournament.stages.select_related("tournament"))
+    for stage in stages:
         if not stage.rounds.exists():
             continue
-        fmt = stage_format(stage)
+        fmt, where = stage_format(stage), f"of stage {stage.number}, " if len(stages) > 1 else ""
         for row in fmt.standings(stage_view(stage)):
             said = row.note if fmt.knocks_out else f"score {row.score}"
-            table[names[row.entrant]] = f"place {row.place}, {said}"
+            table[f"{where}{names[row.entrant]}"] = f"place {row.place}, {said}"
     return table
 
 
-def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Changed, ...]:
+def _differences(
+    before: Mapping[str, str], after: Mapping[str, str], *, gone: str = ABSENT
+) -> tuple[Changed, ...]:
     return tuple(
-        Changed(what, before.get(what, ABSENT), after.get(what, ABSENT))
+        Changed(what, before.get(what, ABSENT), after.get(what, gone))
         for what in dict.fromkeys([*before, *after])
         if before.get(what) != after.get(what)
     )

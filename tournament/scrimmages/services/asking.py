@@ -75,7 +75,7 @@ def ask(*, wish: Wish, by: Player) -> Scrimmage:
         first=wish.first,
         other=wish.other,
         game=wish.game,
-        ruleset=dict(wish.ruleset),
+        ruleset=_unusual(wish),
         time_control=wish.time_control,
         difference=wish.difference,
         elo0=elo0,
@@ -84,6 +84,14 @@ def ask(*, wish: Wish, by: Player) -> Scrimmage:
         seed=secrets.token_hex(8),
         counts=[0, 0, 0, 0, 0],
     )
+
+
+def _unusual(wish: Wish) -> dict[str, Any]:
+    """The rules that differ from the usual ones, each as the game's own value, however it was written."""
+    game = get_game(wish.game)
+    asked = msgspec.to_builtins(game.make_ruleset(wish.ruleset))
+    usual = msgspec.to_builtins(game.make_ruleset())
+    return {name: asked[name] for name in wish.ruleset if asked[name] != usual[name]}
 
 
 def _problems(wish: Wish, by: Player) -> dict[str, str]:

@@ -88,7 +88,7 @@ def comes_true(side: str, played) -> set[int]:
     """Who the words of a side stand for, once all has been played."""
     if side.isdecimal():
         return {int(side)}
-    champions = {"winner of the winners’ bracket": 0, "winner of the losers’ bracket": 1}
+    champions = {"winners’ champion": 0, "losers’ champion": 1}
     if side in champions:
         return {played["GF/1"].entrants[champions[side]]}
     role, key = re.fullmatch(r"(winner|loser) of (\S+)", side).groups()

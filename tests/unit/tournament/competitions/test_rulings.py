@@ -329,7 +329,7 @@ class TestPreview:
         assert RatingEvent.objects.count() == log
         assert not Ruling.objects.exists()
         assert [line.what for line in shown.pairings] == ["SE/R1/M1", "SE/R2/M1", "SE/R3/M1"]
-        assert shown.pairings[2].after == "–"
+        assert shown.pairings[2].after == "taken back"
         assert len(shown.ratings) == 3  # of R1/M1 both, and whom the winner met in R2/M1
 
         act()

@@ -175,6 +175,7 @@ def test_preview_of_a_correction_shows_that_the_next_stage_is_taken_back(bots):
     decide(tournament)
     shown = preview(tournament, lambda: let_win(tournament, 3, 2))
     assert {"S2/SE/R1/M1"} < {line.what for line in shown.pairings}
+    assert {line.what.split(",")[0] for line in shown.standings} == {"of stage 1", "of stage 2"}
     assert seeds_of(tournament, 1) == ids_of(tournament, 1, 2)
     assert not between(tournament, 2, 3).earlier
 

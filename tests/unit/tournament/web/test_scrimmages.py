@@ -62,6 +62,19 @@ def test_author_compares_a_version_with_another_bot(ann, site):
     assert "Place 2 in the queue for the next 20 sets" in page
 
 
+def test_rules_are_chosen_as_by_the_api(ann, site):
+    rules = {"eighty-target": "200", "eighty-nello": "false", "podkidnoe-max_draws": "1"}
+    ann.post("/scrimmages/new/", wish(site, **rules, **{"eighty-min_bid": "50"}))
+    row = Scrimmage.objects.latest("pk")
+    assert row.ruleset == {
+        "target": 200,
+        "nello": False,
+    }  # 50 is the usual bid, and no draws in Eighty
+    assert "(nello: false, target: 200)" in text_of(ann, f"/scrimmages/{row.pk}/")
+    page = ann.get("/scrimmages/new/").content.decode()
+    assert page.count("if they are not the usual ones</summary>") == 2
+
+
 def test_name_alone_of_ones_own_bot_means_its_newest_other_version(ann, site):
     new = accept(submit(site.ann, "aces", "2.0"))
     ann.post("/scrimmages/new/", wish(site, first=new.pk, other="aces"))
@@ -88,6 +101,7 @@ def test_form_begins_with_the_newest_version_of_the_bot_whose_button_was_pressed
         pytest.param({"most_sets": "5"}, "5 is not from 20", id="too few sets"),
         pytest.param({"game": "chess"}, "Select a valid choice", id="no such game"),
         pytest.param({"first": "0"}, "Select a valid choice", id="not one's own"),
+        pytest.param({"eighty-target": "many"}, "target=many is not allowed", id="no such rule"),
     ],
 )
 def test_form_says_what_to_change_and_keeps_what_was_typed(ann, site, changes, says):
@@ -117,7 +131,10 @@ def test_day_limit_is_told_with_the_moment_of_the_next(ann, site, settings):
 def test_own_list_shows_where_each_stands(ann, site, against_bob):
     page = text_of(ann, "/scrimmages/")
     assert "aces 1.0 – beta 1.0" in page
-    assert "alpha 1.0 – aces 1.0 Eighty running 1st of 1 in the queue, begins in about 10 seconds 20 of 40" in page
+    assert (
+        "alpha 1.0 – aces 1.0 Eighty running 1st of 1 in the queue, begins in about 10 seconds 20 of 40"
+        in page
+    )
     assert "With your bots" not in page
 
 

@@ -184,7 +184,7 @@ def test_page_of_a_double_elimination_shows_who_will_come_where(client, db):
         "winner of W/R1/M0",
         "loser of W/R1/M0",
         "Losers’ final",
-        "winner of the losers’ bracket",
+        "losers’ champion",
     ):
         assert words in page
 
