@@ -21,6 +21,9 @@ from engine.errors import BundleError, UsageError
 
 MOST_BYTES: Final = 1 << 30
 """Of a bundle, packed and unpacked: some 70 000 matches of eight boards."""
+MOST_PACKING: Final = 100
+"""So many times larger than its packed file a document may be: records pack to a sixth, and what packs
+better than this is made to fill the memory of who unpacks it."""
 _PAGE = re.compile(r"(?P<site>.*?)/(?P<api>api/)?tournaments/(?P<slug>[-\w]+)/?")
 
 
@@ -91,11 +94,15 @@ def bundle_address(address: str) -> str:
 
 
 def _unpack(data: bytes, source: str) -> bytes:
+    most = MOST_PACKING * len(data)
     try:
         with GzipFile(fileobj=io.BytesIO(data)) as packed:
-            return packed.read(MOST_BYTES + 1)
+            unpacked = packed.read(min(most, MOST_BYTES) + 1)
     except (BadGzipFile, EOFError, zlib.error) as error:
         raise UsageError(f"{source} cannot be unpacked ({error}): download it once more") from error
+    if len(unpacked) > most:
+        raise UsageError(f"{source} unpacks to over {MOST_PACKING} times its size: it is no bundle")
+    return unpacked
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:

@@ -6,6 +6,7 @@ import gzip
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from random import Random
 
 import msgspec
 import pytest
@@ -123,9 +124,14 @@ def test_what_cannot_be_judged_is_said_so(arena, write, name, data, message):
 
 def test_no_file_is_unpacked_beyond_all_bounds(arena, write, monkeypatch):
     monkeypatch.setattr(verify_tournament, "MOST_BYTES", 1 << 20)
-    answer = arena("verify-tournament", write("bomb.gz", gzip.compress(bytes(3 << 20))))
+    large = gzip.compress(Random(1).randbytes(1 << 19).hex().encode() + b"{}")
+    answer = arena("verify-tournament", write("large.gz", large))
     assert answer.code == 2
-    assert "bomb.gz is larger than 1 MiB" in answer.err
+    assert "large.gz is larger than 1 MiB" in answer.err
+    bomb = gzip.compress(b'{"format":"arena-bundle/1","entrants":[' + b"0," * (1 << 18))
+    answer = arena("verify-tournament", write("bomb.gz", bomb))
+    assert answer.code == 2
+    assert "bomb.gz unpacks to over 100 times its size" in answer.err
     answer = arena("verify-tournament", write("big.json", bytes((1 << 20) + 1)))
     assert "big.json is larger than 1 MiB" in answer.err
 
