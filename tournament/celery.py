@@ -26,7 +26,6 @@ from celery.signals import (
     worker_shutdown,
     worker_shutting_down,
 )
-
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from tournament.operations.settling import settle_messages

@@ -365,7 +365,7 @@ CELERY_TASK_STORE_ERRORS_EVEN_IF_IGNORED = False
 CELERY_TASK_DEFAULT_QUEUE = "control"
 CELERY_TASK_ROUTES = {
     "tournament.dispatch": {"queue": "control"},
-    "tournament.sweep": {"queue": "control"},
+    "tournament.sweep": {"queue": "validation"},  # of a big store it takes long, and dispatch waits for nothing
     "tournament.validate": {"queue": "validation"},
     "tournament.try_entry": {"queue": "matches"},
     "tournament.play_matches": {"queue": "matches"},
@@ -388,7 +388,7 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE_FILENAME = str(ARENA_HOME / "beat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "dispatch": {"task": "tournament.dispatch", "schedule": 1.0},
-    "sweep": {"task": "tournament.sweep", "schedule": 86_400.0},
+    "sweep": {"task": "tournament.sweep", "schedule": 6 * 3600.0},
 }
 
 # --- how the admin looks ----------------------------------------------------------------------

@@ -110,7 +110,7 @@ def play_batch(scrimmage_id: int) -> None:
 
 @shared_task(name="tournament.sweep")  # type: ignore[untyped-decorator]
 def sweep() -> None:
-    """Delete what a crash left behind, and what is old enough; beat sends it once a day."""
+    """Delete what a crash left behind, and what is old enough; beat sends it every six hours."""
     keep_small()
 
 

@@ -106,7 +106,7 @@ def check_store_size(home: Path) -> Finding:
     if taken < NEAR_BUDGET * budget:
         return Finding(name, "ok", f"{text} of {budget / 1e9:.1f} GB")
     advice = (
-        "The daily sweep lets the oldest records of ladders and scrimmages go that nothing links to.",
+        "The sweep lets the oldest records of ladders and scrimmages go that nothing links to.",
         "Grant more by ARENA_STORE_GB, or keep them for fewer days: ARENA_RECORD_DAYS, ARENA_SCRIMMAGE_DAYS.",
     )
     return Finding(name, "weak", f"{text} of {budget / 1e9:.1f} GB", advice)

@@ -55,7 +55,7 @@ def budget_warning() -> str:
     if taken is None or not budget or taken < NEAR_BUDGET * budget:
         return ""
     return (
-        f"wheels, records and logs take {taken / 1e9:.1f} GB of the {budget / 1e9:.1f} GB of ARENA_STORE_GB. The daily "
+        f"wheels, records and logs take {taken / 1e9:.1f} GB of the {budget / 1e9:.1f} GB of ARENA_STORE_GB. The "
         "sweep lets the oldest records of ladders and scrimmages go that nothing links to; grant more, or keep them "
         "for fewer days (ARENA_RECORD_DAYS, ARENA_SCRIMMAGE_DAYS)"
     )

@@ -87,7 +87,8 @@ class CountRow:
     counts: Sequence[tuple[str, str, int]]
     """(state, label, how many)."""
     total: int
-    oldest_seconds: float
+    oldest: str
+    """For how long the oldest that is due waits, in words; empty if none does."""
 
 
 def queue_page(request: HttpRequest) -> HttpResponse:
@@ -150,7 +151,7 @@ def _count_row(kind: str) -> CountRow:
         _TITLES[kind],
         [(state, label, queue.counts[state]) for state, label in QueueState.choices],
         queue.total,
-        queue.oldest_seconds,
+        spell_seconds(queue.oldest_seconds) if queue.oldest_seconds else "",
     )
 
 

@@ -24,7 +24,7 @@ from tournament.players.models import (
 )
 from tournament.store.clock import read_clock
 from tournament.store.services import read_blob
-from tournament.store.waiting import QueuePlace, mean_seconds, place_behind, queue_state
+from tournament.store.waiting import QueuePlace, mean_seconds, place_behind, queue_state, slots_now
 
 RESERVED_BOT_NAMES = frozenset(
     {"bold", "cautious", "chance", "greedy", "highest", "house", "lowest", "random", "steady"}
@@ -275,7 +275,7 @@ def place_of_check(version: BotVersion) -> QueuePlace | None:
         others.filter(before).count(),
         others.count(),
         each_seconds=mean_seconds(last, UNKNOWN_CHECK_SECONDS),
-        slots=settings.ARENA_WORKER_SLOTS,
+        slots=slots_now(),
         not_before=(version.run_after - read_clock()).total_seconds(),
         held_by=f"{version.bot.name} is paused: {paused}" if paused else "",
     )

@@ -84,7 +84,7 @@ def spell_delays(found: Sequence[Delay]) -> str:
 
 
 def spell_seconds(seconds: float) -> str:
-    """About how long, in words: ``a few seconds``, ``40 seconds``, ``2 minutes``, ``3 hours``, ``2 days``."""
+    """How long, in round words: ``a few seconds``, ``40 seconds``, ``2 minutes``, ``3 hours``, ``2 days``."""
     if seconds < 5:
         return "a few seconds"
     if seconds < 55:
@@ -93,6 +93,12 @@ def spell_seconds(seconds: float) -> str:
         if seconds < limit:
             return _count(round(seconds / size), unit)
     return _count(round(seconds / 86_400), "day")
+
+
+def spell_about(seconds: float) -> str:
+    """As `spell_seconds`, of what is only about so: ``a few seconds``, ``about 2 minutes``."""
+    words = spell_seconds(seconds)
+    return words if words.startswith("a few") else f"about {words}"
 
 
 def _count(number: int, unit: str) -> str:

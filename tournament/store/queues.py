@@ -14,9 +14,9 @@ from django.conf import settings
 from engine.sdk.timecontrol import TIME_CONTROLS
 
 CONTROL = "control"
-"""Dispatch and the daily sweep."""
+"""Dispatch alone, so that it never waits behind anything."""
 VALIDATION = "validation"
-"""Checks of uploaded versions."""
+"""Checks of uploaded versions, and the sweep of the store."""
 MATCHES = "matches"
 """Stands for the queues of all time controls: who takes from it takes from each of them."""
 

@@ -17,6 +17,8 @@ STORE_BYTES = "store_bytes"
 """What all blobs take."""
 STORE_FILES = "store_files"
 """How many they are."""
+SLOTS = "slots"
+"""How much all workers together do at once."""
 
 
 @transaction.atomic

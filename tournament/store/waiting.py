@@ -6,10 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
 from django.db.models import Case, CharField, Q, TextChoices, Value, When
 from django.db.models.functions import Now
 
-from tournament.store.pulses import MEMORY, spell_delays, spell_seconds
+from tournament.store.models import Tally
+from tournament.store.pulses import MEMORY, spell_about, spell_delays
+from tournament.store.tallies import SLOTS
 
 
 class QueueState(TextChoices):
@@ -54,7 +57,7 @@ class QueuePlace:
     """How many wait, itself included."""
     seconds: float | None
     """About how long until it begins, by measured durations; None if that cannot be told now."""
-    delay: str = ""
+    held_up: str = ""
     """Why that cannot be told; or why it is not handed out at all."""
 
     @property
@@ -62,8 +65,14 @@ class QueuePlace:
         """For people: ``3rd of 12 in the queue, begins in about 2 minutes``."""
         place = f"{spell_ordinal(self.place)} of {self.waiting} in the queue"
         if self.seconds is not None:
-            return f"{place}, begins in about {spell_seconds(self.seconds)}"
-        return f"{place}; {self.delay}" if self.delay else place
+            return f"{place}, begins in {spell_about(self.seconds)}"
+        return f"{place}; {self.held_up}" if self.held_up else place
+
+
+def slots_now() -> int:
+    """How much all workers do at once, as they last said themselves; what the settings say while none has."""
+    told = Tally.objects.filter(name=SLOTS, label="").values_list("value", flat=True).first()
+    return int(told) if told else settings.ARENA_WORKER_SLOTS
 
 
 def place_behind(
@@ -80,9 +89,9 @@ def place_behind(
     It does not begin before `not_before` seconds have passed. No time is told for what is held, and while
     nothing is handed out or no worker is there.
     """
-    delay = held_by or spell_delays(MEMORY.known_delays())
-    seconds = None if delay else max(not_before, ahead * each_seconds / max(slots, 0.01))
-    return QueuePlace(ahead + 1, max(waiting, ahead + 1), seconds, delay)
+    held_up = held_by or spell_delays(MEMORY.known_delays())
+    seconds = None if held_up else max(not_before, ahead * each_seconds / max(slots, 0.01))
+    return QueuePlace(ahead + 1, max(waiting, ahead + 1), seconds, held_up)
 
 
 def mean_seconds(times: Iterable[tuple[datetime | None, datetime | None]], default: float) -> float:

@@ -19,7 +19,9 @@ from tournament.store.clock import in_seconds
 from tournament.store.pulses import WORKERS
 from tournament.store.queues import MATCH_QUEUES, VALIDATION
 from tournament.store.services import beat
+from tournament.store.tallies import SLOTS, measure
 from tournament.workers.models import WorkerReport
+from tournament.workers.selectors import capacity
 
 ALL_QUEUES = (VALIDATION, *MATCH_QUEUES)
 REPORT_SECONDS = 30
@@ -33,7 +35,7 @@ def report_worker(*, name: str, queues: Sequence[str] = ALL_QUEUES, slots: int =
     found = {**_look_here(), "queues": list(queues), "slots": slots}
     WorkerReport.objects.update_or_create(name=name, defaults=found)
     WorkerReport.objects.filter(seen_at__lt=in_seconds(-_FORGET_SECONDS)).delete()
-    beat(name=WORKERS)
+    _note_presence()
 
 
 def give_sign_of_life(*, name: str, queues: Sequence[str] = ALL_QUEUES, slots: int = 1) -> None:
@@ -42,12 +44,19 @@ def give_sign_of_life(*, name: str, queues: Sequence[str] = ALL_QUEUES, slots: i
     if not known.exclude(level="").update(seen_at=Now()):
         report_worker(name=name, queues=queues, slots=slots)
     else:
-        beat(name=WORKERS)
+        _note_presence()
 
 
 def sign_off(*, name: str) -> None:
     """Say that the worker stops in order: it is not missed."""
     WorkerReport.objects.filter(name=name).delete()
+    measure(SLOTS, capacity().total)
+
+
+def _note_presence() -> None:
+    """For the pages, which tell by it whether the queue moves and when it is somebody's turn."""
+    beat(name=WORKERS)
+    measure(SLOTS, capacity().total)
 
 
 def _look_here() -> dict[str, Any]:

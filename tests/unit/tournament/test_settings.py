@@ -111,6 +111,9 @@ def test_postgresql_is_read_from_its_address(tmp_path):
         ("ARENA_DEBUG", "yes"),  # neither 1 nor 0
         ("ARENA_WORKER_SLOTS", "0"),  # nobody would play
         ("ARENA_WORKER_SLOTS", "two"),  # no number
+        ("ARENA_LOG_FORMAT", "xml"),  # neither of both
+        ("ARENA_METRICS_FROM", "10.0.0.0/8,everybody"),  # one is no network
+        ("ARENA_METRICS_TOKEN_FILE", "/dev/null"),  # no token in it
     ],
 )
 def test_setting_that_makes_no_sense_is_refused_by_name(tmp_path, name, value):

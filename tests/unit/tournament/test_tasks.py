@@ -225,7 +225,7 @@ def test_stop_flag_counts_from_the_signal(monkeypatch):
 def test_every_task_has_its_queue_and_keeps_no_result(name):
     task = celery.app.tasks[f"tournament.{name}"]
     queue = celery.app.conf.task_routes[task.name]["queue"]
-    expected = {"validate": "validation", "play_matches": "matches"}.get(name, "control")
+    expected = {"dispatch": "control", "play_matches": "matches"}.get(name, "validation")
     assert queue == expected
     assert task.acks_late
     assert task.ignore_result

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.db.models import Avg, Exists, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Now
 
@@ -23,8 +22,8 @@ from tournament.competitions.models import (
 )
 from tournament.players.models import VersionState
 from tournament.store.clock import read_clock
-from tournament.store.pulses import MEMORY, spell_delays, spell_seconds
-from tournament.store.waiting import QueuePlace, mean_seconds, place_behind, queue_state
+from tournament.store.pulses import MEMORY, spell_about, spell_delays
+from tournament.store.waiting import QueuePlace, mean_seconds, place_behind, queue_state, slots_now
 
 MEASURED_MATCHES = 20
 UNKNOWN_MATCH_SECONDS = 1.0
@@ -106,7 +105,7 @@ def slots_of(tournament: Tournament) -> float:
         has_work, state=TournamentState.RUNNING, paused_reason="", rules_version=RULES_VERSION
     ).exclude(pk=tournament.pk)
     weights = tournament.weight + (others.aggregate(sum=Sum("weight"))["sum"] or 0)
-    share = settings.ARENA_WORKER_SLOTS * tournament.weight / weights
+    share = slots_now() * tournament.weight / weights
     return share if tournament.cap is None else min(share, tournament.cap)
 
 
@@ -136,7 +135,7 @@ class Backlog:
     matches: int
     seconds: float | None
     """About how long until all of them are played; None if that cannot be told now."""
-    delay: str = ""
+    held_up: str = ""
     """Why not."""
 
     @property
@@ -144,8 +143,8 @@ class Backlog:
         """For people: ``12 matches, played in about 2 minutes``."""
         noun = "match" if self.matches == 1 else "matches"
         if self.seconds is not None:
-            return f"{self.matches} {noun}, played in about {spell_seconds(self.seconds)}"
-        return f"{self.matches} {noun}; {self.delay}"
+            return f"{self.matches} {noun}, played in {spell_about(self.seconds)}"
+        return f"{self.matches} {noun}; {self.held_up}"
 
 
 def backlog_of(tournament: Tournament, *, only_public: bool = False) -> Backlog | None:
@@ -159,9 +158,9 @@ def backlog_of(tournament: Tournament, *, only_public: bool = False) -> Backlog 
     count = rows.count()
     if not count:
         return None
-    delay = why_match_is_held(tournament) or spell_delays(MEMORY.known_delays())
-    seconds = None if delay else count * match_seconds(tournament) / slots_of(tournament)
-    return Backlog(count, seconds, delay)
+    held_up = why_match_is_held(tournament) or spell_delays(MEMORY.known_delays())
+    seconds = None if held_up else count * match_seconds(tournament) / slots_of(tournament)
+    return Backlog(count, seconds, held_up)
 
 
 def place_of_trial(trial: EntryTrial) -> QueuePlace | None:
@@ -178,7 +177,7 @@ def place_of_trial(trial: EntryTrial) -> QueuePlace | None:
             decided.values_list("claimed_at", "decided_at")[:MEASURED_MATCHES],
             UNKNOWN_TRIAL_SECONDS,
         ),
-        slots=1 if matches_wait() else settings.ARENA_WORKER_SLOTS,
+        slots=1 if matches_wait() else slots_now(),
         not_before=(trial.run_after - read_clock()).total_seconds(),
         held_by=why_trial_is_held(trial),
     )

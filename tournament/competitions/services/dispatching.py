@@ -20,7 +20,7 @@ from functools import cached_property
 from operator import itemgetter
 
 from django.db import InterfaceError, OperationalError, transaction
-from django.db.models import Avg, Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from engine.errors import UsageError
@@ -42,6 +42,7 @@ from tournament.competitions.models import (
     Tournament,
     TournamentState,
 )
+from tournament.competitions.selectors.waiting import match_seconds
 from tournament.competitions.services.bundles import note_bundle_digests
 from tournament.competitions.services.entries import join_waiting_entrants, renew_ladder_entrants
 from tournament.competitions.services.lifecycle import (
@@ -71,13 +72,10 @@ MIN_SECONDS_BETWEEN = 0.5
 BLOCK_SECONDS = 0.5
 """A message carries about so much work: less is all overhead, more waits too long behind others."""
 MAX_BLOCK = 200
-UNKNOWN_MATCH_SECONDS = 1.0
-"""What a match is taken to last in a tournament that has none finished."""
 BLOCKS_PER_SLOT = 4
 """How many blocks are in flight for each worker slot, so that the broker holds little."""
 STALE_SECONDS = 15.0
 """A match queued for longer (or for three times the expected wait) is queued again."""
-MEASURED_MATCHES = 20
 MOST_STALE = 1000
 """So many are queued again at a time; the others at the next."""
 
@@ -106,7 +104,7 @@ class _Load:
     @cached_property
     def match_seconds(self) -> float:
         """How long a match of it lasts, by the last ones finished; asked only of who is served or in flight."""
-        return _match_seconds(self.tournament)
+        return match_seconds(self.tournament)
 
     @property
     def block_size(self) -> int:
@@ -358,17 +356,6 @@ def _loads() -> dict[int, _Load]:
         )
         for tournament in active
     }
-
-
-def _match_seconds(tournament: Tournament) -> float:
-    """How long a match of the tournament lasts, by the last ones finished."""
-    last = (
-        tournament.matches.filter(state=MatchState.FINISHED, wall_ms__isnull=False)
-        .order_by("-pk")
-        .values("wall_ms")[:MEASURED_MATCHES]
-    )
-    mean = last.aggregate(mean=Avg("wall_ms"))["mean"]
-    return UNKNOWN_MATCH_SECONDS if mean is None else max(mean / 1000, 0.001)
 
 
 def _stale_blocks(loads: Mapping[int, _Load], capacity: Capacity) -> list[tuple[int, ...]]:

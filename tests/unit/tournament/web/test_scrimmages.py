@@ -59,7 +59,7 @@ def test_author_compares_a_version_with_another_bot(ann, site):
     assert (str(row.first), str(row.other), row.asked_by) == ("aces 1.0", "beta 1.0", site.ann)
     page = text_of(ann, f"/scrimmages/{row.pk}/")
     assert "Is aces 1.0 better than beta 1.0? Nothing is known yet." in page
-    assert "Place 2 in the queue for the next 20 sets" in page
+    assert "The next 20 sets: 2nd of 2 in the queue, begins in about" in page
 
 
 def test_rules_are_chosen_as_by_the_api(ann, site):
@@ -132,7 +132,7 @@ def test_own_list_shows_where_each_stands(ann, site, against_bob):
     page = text_of(ann, "/scrimmages/")
     assert "aces 1.0 – beta 1.0" in page
     assert (
-        "alpha 1.0 – aces 1.0 Eighty running 1st of 1 in the queue, begins in about 10 seconds 20 of 40"
+        "alpha 1.0 – aces 1.0 Eighty running 1st of 1 in the queue, begins in a few seconds 20 of 40"
         in page
     )
     assert "With your bots" not in page
@@ -218,7 +218,7 @@ def test_page_of_an_open_one_renews_itself_and_that_of_an_ended_one_does_not(
 
 def test_expired_record_is_said_to_be_and_its_numbers_stay(ann, site, against_bob):
     Batch.objects.update(played_at=read_clock() - timedelta(days=15))
-    services.expire_records()
+    services.expire_records(before=read_clock() - timedelta(days=14))
     path = f"/scrimmages/{against_bob.pk}/"
     assert "expired" in text_of(ann, path)
     assert "Sets of aces 1.0" in text_of(ann, path)

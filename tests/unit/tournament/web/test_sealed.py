@@ -23,6 +23,7 @@ from tournament.competitions.services import playing
 from tournament.competitions.services.dispatching import publish_due_results
 from tournament.leaderboards.models import Rating, RatingEvent
 from tournament.leaderboards.services import verify_ratings
+from tournament.store.pulses import MEMORY
 
 UNTIL = timedelta(days=2)
 BOARDS = {"kind": "boards", "boards": 8, "extra_boards": 1}
@@ -39,6 +40,12 @@ def as_if_sandboxed(monkeypatch):
             spec, sources, trusted=True, keep_alive=keep_alive
         ),
     )
+
+
+@pytest.fixture(autouse=True)
+def queue_moves(monkeypatch):
+    """However long a busy machine takes for all pages: what they say of the queue is the same."""
+    monkeypatch.setattr(MEMORY, "known_delays", lambda: ())
 
 
 def sealed_cup(site, **changes) -> Tournament:

@@ -15,6 +15,9 @@ from engine.sandbox.speed import budget_percent
 from tournament import celery
 from tournament.competitions.models import RULES_VERSION
 from tournament.store.clock import in_seconds
+from tournament.store.models import Pulse
+from tournament.store.pulses import WORKERS, pulse_age
+from tournament.store.waiting import slots_now
 from tournament.workers import selectors, services
 from tournament.workers.models import WorkerReport
 
@@ -215,3 +218,16 @@ def test_database_that_is_away_stops_no_worker(found, kept_open, monkeypatch, ca
     with caplog.at_level(logging.WARNING, "tournament.celery"):
         celery._report(sender=worker_of("matches"))
     assert "report_worker could not be written down: it is away" in caplog.text
+
+
+def test_signs_of_life_tell_the_pages_that_workers_are_there_and_how_much_they_do(found, settings):
+    settings.ARENA_WORKER_SLOTS = 2
+    assert (slots_now(), pulse_age(WORKERS)) == (2, None)
+    services.report_worker(name="matches@one", slots=4)
+    services.report_worker(name="matches@two", slots=8)
+    assert slots_now() == 12
+    Pulse.objects.update(at=in_seconds(-60))
+    services.give_sign_of_life(name="matches@two", slots=8)
+    assert pulse_age(WORKERS) < 30
+    services.sign_off(name="matches@two")
+    assert slots_now() == 4
