@@ -40,13 +40,13 @@ from tournament.competitions.services import (
     plan_like,
     starts_to_come,
 )
+from tournament.competitions.services.planning import MOST_IN_FLIGHT
 from tournament.competitions.services.series import check_rule, check_series, next_slots
 from tournament.leaderboards.models import PoolKind
 from tournament.players.forms import ReasonForm
 from tournament.players.models import Bot, Player
 from tournament.store.clock import read_clock
 
-LARGEST_CAP = 1_000_000
 BOTS_OF_A_PAIR = 2
 TIED = "tied"
 
@@ -652,7 +652,7 @@ class TournamentForm(forms.ModelForm):  # type: ignore[type-arg] # generic for m
     cap = forms.IntegerField(
         required=False,
         min_value=1,
-        max_value=LARGEST_CAP,
+        max_value=MOST_IN_FLIGHT,
         help_text="The most matches of it in flight at once. Empty: as many as there is room for.",
     )
     records_public = forms.ChoiceField(label="Records are public", choices=PublishPolicy.choices)

@@ -742,6 +742,7 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
         "points_table": ", ".join(map(str, row.points_table)),
         "own": list(selectors.series_entries_of(row, player)) if player else [],
         "form": EnterForm(kind=kind, player=player) if player and row.is_active else None,
+        "has_bots": player is not None and player.bots.exists(),
     }
     return render(request, "competitions/series.html", context)
 

@@ -343,7 +343,10 @@ def _check_stage(
 def _stop_of(plan: Plan, wish: StageWish) -> datetime | None:
     if wish.stops_after_minutes is None:
         return None
-    return plan.starts_at.replace(microsecond=0) + timedelta(minutes=wish.stops_after_minutes)
+    try:
+        return plan.starts_at.replace(microsecond=0) + timedelta(minutes=wish.stops_after_minutes)
+    except OverflowError:
+        return None  # a start or a duration that is refused in any case
 
 
 def _check_continuity(wish: StageWish, fmt: Format, options: Any, errors: dict[str, str]) -> None:
@@ -423,17 +426,19 @@ def _check_duration(
 
 
 def _check_description(plan: Plan, errors: dict[str, str]) -> str:
-    if not 1 <= len(plan.name.strip()) <= 100:
-        errors["name"] = "give it a name of 1 to 100 characters"
+    if not 1 <= len(plan.name.strip()) <= 100 or not plan.name.isprintable():
+        errors["name"] = "give it a name of 1 to 100 printable characters"
+    if len(plan.description) > LONGEST_DESCRIPTION or "\x00" in plan.description:
+        errors["description"] = (
+            f"this is a text of at most {LONGEST_DESCRIPTION} characters, none of them the zero character"
+        )
     slug = plan.slug or _free_slug(plan.name)
     if not slug or slug != slugify(slug) or len(slug) > 60:
         errors["slug"] = "use 1 to 60 of a-z, 0-9 and - for its address"
     elif Tournament.objects.filter(slug=slug).exists():
         errors["slug"] = f"there is a tournament {slug!r} already: choose another address"
-    if plan.weight < 1 or plan.weight > 100:
-        errors["weight"] = "the weight is a number from 1 to 100"
-    if plan.cap is not None and plan.cap < 1:
-        errors["cap"] = "the most matches in flight is a number from 1, or nothing for no limit"
+    _check_number(errors, "weight", plan.weight, 1, 100)
+    _check_number(errors, "cap", plan.cap, 1, MOST_IN_FLIGHT)
     if plan.records_public not in PublishPolicy.values:
         errors["records_public"] = f"choose one of: {', '.join(PublishPolicy.values)}"
     return slug
@@ -445,6 +450,10 @@ MOST_POSTPONEMENTS = 100
 MOST_ROUNDS = 1000
 MOST_MATCHES_A_DAY = 1_000_000
 LONGEST_STAGE = 60 * 24 * 366
+LONGEST_DESCRIPTION = 10_000
+MOST_IN_FLIGHT = 1_000_000
+FARTHEST = timedelta(days=3660)
+"""Times are at most so far away; what is farther was typed wrongly."""
 
 
 def _check_entries(plan: Plan, errors: dict[str, str]) -> None:
@@ -503,10 +512,9 @@ def _check_times(plan: Plan, now: datetime, errors: dict[str, str]) -> None:
     times = {"opens_at": plan.opens_at, "closes_at": plan.closes_at, "starts_at": plan.starts_at}
     if plan.results_at is not None:
         times["results_at"] = plan.results_at
-    naive = [field for field, time in times.items() if time.tzinfo is None]
-    for field in naive:
-        errors[field] = "give the time with its time zone"
-    if naive:
+    wrong = {field: why for field, time in times.items() if (why := _why_no_time(time, now))}
+    errors.update(wrong)
+    if wrong:
         return
     if plan.closes_at.replace(microsecond=0) <= plan.opens_at.replace(microsecond=0):
         errors["closes_at"] = "entries must close after they open"
@@ -518,6 +526,12 @@ def _check_times(plan: Plan, now: datetime, errors: dict[str, str]) -> None:
         errors.setdefault("closes_at", "this is in the past: nobody could enter any more")
     if plan.starts_at <= now:
         errors.setdefault("starts_at", "this is in the past: choose a time to come")
+
+
+def _why_no_time(time: datetime, now: datetime) -> str:
+    if time.tzinfo is None:
+        return "give the time with its time zone"
+    return "" if abs(time - now) <= FARTHEST else "give a time within ten years from now"
 
 
 def _spell(numbers: tuple[int, ...]) -> str:

@@ -31,7 +31,6 @@ from tournament.competitions.models import (
 from tournament.competitions.services.cron import parse_cron
 from tournament.competitions.services.planning import (
     Plan,
-    StageWish,
     check_plan,
     create_tournament,
 )
@@ -45,6 +44,7 @@ logger = logging.getLogger(__name__)
 LONGEST_PAUSE_DAYS = 366 * 8 + 1
 """From one 29 February to the next there may be eight years."""
 MOST_POINTS = 10_000
+LONGEST_NAME = 60
 
 _TIMES = ("opens_at", "closes_at", "starts_at")
 _OWN = ("name", "slug", "results_at", *_TIMES)
@@ -130,6 +130,8 @@ def check_series(
     slug = slugify(name)[:40]
     if not slug or Series.objects.filter(slug=slug).exists():
         errors["name"] = "give it a name of its own, with at least one letter or digit"
+    elif len(name.strip()) > LONGEST_NAME or not name.isprintable():
+        errors["name"] = f"give it a name of at most {LONGEST_NAME} printable characters"
     if time_zone not in zoneinfo.available_timezones():
         errors["time_zone"] = (
             f"there is no time zone {time_zone!r}: use a name such as Europe/Paris"
@@ -346,25 +348,17 @@ def _plan(
                 )
             }
         )
-    return Plan(
-        name=name,
-        slug=slug,
-        opens_at=closes_at - timedelta(minutes=rule.open_minutes),
-        closes_at=closes_at,
-        starts_at=starts_at,
-        **_read_stages(template),
-    )
-
-
-def _read_stages(template: Mapping[str, Any]) -> dict[str, Any]:
-    """The template with its stages as a plan has them."""
-    if not template.get("stages"):
-        return {name: value for name, value in template.items() if name != "stages"}
+    own = {
+        "name": name,
+        "slug": slug,
+        "opens_at": closes_at - timedelta(minutes=rule.open_minutes),
+        "closes_at": closes_at,
+        "starts_at": starts_at,
+    }
     try:
-        stages = msgspec.convert(template["stages"], tuple[StageWish, ...])
+        return msgspec.convert({**msgspec.to_builtins(dict(template)), **own}, Plan)
     except msgspec.ValidationError as error:
-        raise InvalidTournamentError({"template": f"stages: {error}"}) from error
-    return {**template, "stages": stages}
+        raise InvalidTournamentError({"template": str(error)}) from error
 
 
 def latest_slot(rule: Rule, time_zone: str, until: datetime) -> datetime | None:

@@ -391,6 +391,7 @@ def test_player_enters_for_a_series_by_page_and_api(ann, olga, site, token, clie
     olga.post("/admin/competitions/series/add/", series_values(site, confirmed="on"))
     ann.post("/series/friday-cup/enter/", {"bot": "alpha"})
     assert "alpha is entered for Friday Cup" in text_of(ann, "/series/friday-cup/")
+    assert "You have no bot yet" in text_of(olga, "/series/friday-cup/")
     headers = {"HTTP_AUTHORIZATION": f"Bearer {token}"}
     answer = client.post(
         "/api/series/friday-cup/entries", {"bot": "aces"}, "application/json", **headers
@@ -546,7 +547,7 @@ def test_correction_in_a_bracket_shows_its_cascade_before_it_is_applied(olga, si
 
     mark = re.search(r'name="rehearsed" value="(\w+)"', page)[1]
     answer = olga.post(path, {**values, "rehearsed": mark}, follow=True)
-    assert "done for" in answer.content.decode()
+    assert re.search(r"done for SE/R1/M1, .+ – .+, in .+\.", answer.content.decode())
     loser.refresh_from_db()
     assert loser.advances
     ruling = Ruling.objects.get()

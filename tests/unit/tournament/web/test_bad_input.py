@@ -156,6 +156,53 @@ def test_series_that_cannot_be_is_refused_alike(
     assert not Series.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"cap": 10**30}, "cap"),  # larger than any column
+        ({"weight": 10**30}, "weight"),
+        ({"name": "Winter\0Cup"}, "name"),  # PostgreSQL stores no such character
+        ({"description": "cold\0"}, "description"),
+        ({"opens_at": "0001-01-01T00:00:00+05:00"}, "opens_at"),  # before there were times in UTC
+        ({"starts_at": "9999-12-31T23:59:59Z"}, "starts_at"),
+        (
+            {
+                "format": "",
+                "stages": [{"format": "ladder", "stops_after_minutes": 10**6}],
+                "starts_at": "9999-12-31T23:59:59Z",
+            },
+            "starts_at",
+        ),  # its end would be after the last year
+    ],
+)
+def test_value_that_no_database_takes_is_refused_by_name(site, client, olgas_token, changes, field):
+    answer = post(client, "/api/tournaments", sent(**changes), olgas_token)
+    assert answer.status_code == 422
+    assert any(line.startswith(f"{field}: ") for line in answer.json()["error"]["details"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"name": "x" * 61}, "at most 60"),  # longer than its column
+        ({"template": {"game": ["eighty"], "format": "swiss"}}, "`$.game`"),  # a list of games
+        ({"template": {"game": "eighty", "format": "swiss", "weight": "much"}}, "`$.weight`"),
+        ({"template": {"game": "eighty", "stages": [{"format": 7}]}}, "`$.stages[0].format`"),
+    ],
+)
+def test_series_of_values_that_are_none_is_refused(site, client, olgas_token, changes, says):
+    body = {
+        "name": "Friday Cup",
+        "rule": {"weekdays": [4], "at": "18:30", "open_minutes": 60},
+        "template": {"game": "eighty", "format": "round_robin"},
+        **changes,
+    }
+    answer = post(client, "/api/series", body, olgas_token)
+    assert answer.status_code == 422
+    assert says in answer.json()["error"]["message"]
+    assert not Series.objects.exists()
+
+
 def test_what_can_be_is_made_by_the_api(site, client, olgas_token):
     body = sent(max_entrants=8, min_entrants=4, if_too_few="postpone", seeding="lot")
     answer = post(client, "/api/tournaments", body, olgas_token)
