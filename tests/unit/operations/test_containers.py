@@ -255,7 +255,7 @@ def test_steps_of_the_image_make_an_installation_that_runs(tmp_path: Path):
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("ARENA_", "PYTHON"))
+        if not name.startswith(("ARENA_", "DJANGO_", "PYTHON"))
     }
     environ = {**kept, "ARENA_BOOTSTRAP": "0", "ARENA_HOME": str(tmp_path / "home")}
 

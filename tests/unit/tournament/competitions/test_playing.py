@@ -128,6 +128,32 @@ def test_damaged_record_is_not_shown(match, plays):
         match_record(match)
 
 
+@pytest.mark.parametrize(
+    "harm",
+    [
+        Path.unlink,  # the store has lost it
+        lambda path: path.write_bytes(path.read_bytes()[:-1] + b"?"),  # a bit of it has changed
+    ],
+)
+def test_wheel_that_the_store_lost_or_damaged_is_our_failure_told_by_its_hash(match, harm):
+    from django.core.files.storage import storages
+
+    sha256 = match.pairing.entrants.first().entrant.bots.get().version.wheel_sha256
+    path = Path(storages["blobs"].path(f"{sha256[:2]}/{sha256[2:]}"))
+    whole = path.read_bytes()
+    playing._unpack.cache_clear()
+    try:
+        harm(path)
+        assert services.play_match(match_id=match.pk, trusted=True) is Play.FAILED
+    finally:
+        path.write_bytes(whole)
+    attempt = match.tries.get()
+    assert attempt.ending == AttemptEnding.FAILED
+    assert sha256 in attempt.detail
+    match.refresh_from_db()
+    assert (match.state, match.pairing.decided_by) == (MatchState.PENDING, "")
+
+
 def test_finished_match_is_not_played_again(match, plays):
     play(match)
     assert play(match) is Play.NOT_OURS
