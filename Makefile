@@ -33,10 +33,11 @@ faults: ## break a site in every way we know of, and see that nothing is lost
 soak: ## the same at random, for thousands of matches: takes long
 	ARENA_SOAK="$${ARENA_SOAK:-3000 160}" $(MANAGE) test tests/faults/test_soak.py
 
-bench: setup ## measure the engine and the sandbox on this machine
+bench: setup ## measure the engine, the sandbox and the queue on this machine
 	$(BIN)/arena bench engine
 	$(BIN)/arena bench sandbox
 	$(BIN)/arena bench formats
+	$(MANAGE) bench-queue
 
 demo: ## play a small cup on a temporary site
 	$(MANAGE) demo

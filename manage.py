@@ -49,6 +49,7 @@ ARENA_COMMANDS = {
     "worker": "tournament.operations.roles:worker",
     "beat": "tournament.operations.roles:beat",
     "healthy": "tournament.operations.roles:healthy",
+    "bench-queue": "tournament.operations.bench_queue",
 }
 USAGE = """\
 usage: python3 manage.py COMMAND …
@@ -63,6 +64,8 @@ usage: python3 manage.py COMMAND …
   ratings   verify the stored ratings against their logs, or rebuild them
   revalidate
             tell which bots an upgrade of Python or the SDK would break, before it
+  bench-queue
+            measure what the queue costs, on a temporary site with ten thousand matches waiting
   backup, restore
             write the whole site into one file while it goes on, and put it back
   export-tournament

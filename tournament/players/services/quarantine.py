@@ -34,7 +34,7 @@ class Crash:
     """What it printed there, its traceback, what it saw, and the command that plays it again."""
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def count_match(*, version_id: int, crash: Crash | None) -> bool:
     """Count a match that a version has played; True if it is set aside now, for its crashes.
 
