@@ -225,6 +225,7 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
         "address": request.build_absolute_uri(request.path),
         "digest": told_digest(page.tournament),
         "is_ended": row.state in ENDED,
+        "is_live": _is_live(page),
         "backlog": selectors.backlog_of(page.tournament, only_public=not for_staff),
         "records_at_end": row.records_public == PublishPolicy.AT_END,
         "shown_entrants": _entrants(
@@ -244,6 +245,12 @@ def tournament(request: HttpRequest, slug: str) -> HttpResponse:
         "stage_tabs": _stage_tabs(page),
     }
     return render(request, "competitions/tournament.html", context)
+
+
+def _is_live(page: selectors.TournamentPage) -> bool:
+    """Whether the page renews what is played: not if a stage of it is too large to be sent again and again."""
+    is_running = page.tournament.state == TournamentState.RUNNING
+    return is_running and not any(stage.is_large for stage in page.stages)
 
 
 def _who_cannot_play(

@@ -135,6 +135,16 @@ def test_match_without_a_winner_has_no_winner_in_lists():
     assert match_row("cup", row((None, None))).winner is None  # not played
 
 
+def test_page_renews_what_is_played_until_it_has_ended(client, site, monkeypatch):
+    running = text_of(client, "/tournaments/table/")
+    assert running.count("data-live=") == 2
+    assert "web/live" in running
+    for path in ("/tournaments/cup/", "/tournaments/open-one/"):
+        assert "data-live=" not in text_of(client, path)
+    monkeypatch.setattr("tournament.competitions.selectors.stages.LARGE_STAGE", 3)
+    assert "data-live=" not in text_of(client, "/tournaments/table/")
+
+
 def test_each_round_has_its_matches_the_newest_first(client, site):
     newest = text_of(client, "/tournaments/cup/")
     assert 'href="?stage=1&amp;round=1#matches"' in newest
