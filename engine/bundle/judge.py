@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -55,6 +56,7 @@ SEEDINGS = ("rating", "hand", "lot")
 KINDS = ("mono", "pair", "ffa")
 SCORES = frozenset(str(Fraction(part, SCORE_DENOMINATOR)) for part in range(SCORE_DENOMINATOR + 1))
 """What an entrant can score in a pairing, as the document writes it."""
+_SLUG = re.compile(r"[-a-zA-Z0-9_]{1,60}")
 Show = Callable[[int], None]
 """Is told how many matches have been judged."""
 
@@ -140,6 +142,8 @@ class _Judge:
         """The commitment fits the secret, and `pub` the entrants."""
         tournament = self.bundle.tournament
         compare(tournament.rules, RULES, "tournament.rules")
+        if not _SLUG.fullmatch(tournament.id):
+            raise BundleError("tournament.id", "it must be 1 to 60 letters, digits, - and _")
         try:
             get_game(tournament.game)
         except UsageError as error:

@@ -240,6 +240,7 @@ FORGERIES = [
     (LATE, "stages.0", {"absent": [2, 2]}, r"stages\[0\].absent\[1\]"),
     (LATE, "stages.0", {"absent": [2, 99]}, r"stages\[0\].absent\[1\]"),
     (LATE, "entrants.1", {"name": "Bot 0"}, r"entrants\[1\].name"),
+    (LATE, "tournament", {"id": "cup\n  digest  sha256:00"}, r"tournament.id"),
     (LATE, "tournament", {"game": "chess"}, r"tournament.game"),
     (LATE, "tournament", {"kind": "trio"}, r"tournament.kind"),
     (LATE, "tournament", {"pub": '{"close":NaN,"entrants":[]}'}, r"tournament.pub"),
