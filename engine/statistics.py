@@ -404,7 +404,7 @@ def _cell_of(score: float) -> int:
 
 
 def _check_counts(counts: Sequence[float]) -> list[float]:
-    if len(counts) != len(SET_SCORES) or min(counts) < 0 or sum(counts) == 0:
+    if len(counts) != len(SET_SCORES) or min(counts) < 0 or not 0 < sum(counts) < math.inf:
         raise UsageError(
             f"give five counts, of sets that scored 0, ¼, ½, ¾ and 1, not all zero; got {list(counts)}"
         )

@@ -189,7 +189,14 @@ def test_sequential_test_seldom_prefers_a_difference_that_is_not_there():
 
 
 @pytest.mark.parametrize(
-    "counts", [(1, 2, 3), (0, 0, 0, 0, 0), (1, 1, -1, 1, 1)], ids=["too few", "no set", "negative"]
+    "counts",
+    [
+        pytest.param((1, 2, 3), id="too few"),
+        pytest.param((0, 0, 0, 0, 0), id="no set"),
+        pytest.param((1, 1, -1, 1, 1), id="negative"),
+        pytest.param((1, 1, math.nan, 1, 1), id="no number"),
+        pytest.param((1, 1, math.inf, 1, 1), id="without end"),
+    ],
 )
 def test_what_are_no_counts_are_refused(counts):
     with pytest.raises(UsageError, match="five counts"):
