@@ -27,7 +27,7 @@ from tournament.competitions.services import Play, playing
 from tournament.competitions.services.dispatching import return_expired_matches
 from tournament.store.clock import in_seconds
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.exhaustive]
 
 
 def first_match() -> int:

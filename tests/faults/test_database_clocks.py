@@ -22,7 +22,7 @@ from tournament.competitions.services import create_series
 from tournament.competitions.services.series import run_due_series
 from tournament.store.clock import read_clock
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.exhaustive]
 
 
 @pytest.fixture

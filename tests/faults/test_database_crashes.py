@@ -15,7 +15,7 @@ from tests.faults.harness import Tally
 from tournament import tasks
 from tournament.competitions.models import Match, Tournament
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.exhaustive]
 
 
 def play_the_last_of_the_round() -> None:

@@ -27,7 +27,7 @@ from tournament.players.services import run_validation
 from tournament.scrimmages.models import Scrimmage, ScrimmageState
 from tournament.scrimmages.services import BatchPlay, play_batch
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.exhaustive]
 CLONE_NEWUSER, CLONE_NEWNS = 0x10000000, 0x00020000
 DISK_BYTES = 1024 * 1024
 

@@ -17,7 +17,7 @@ from tournament import tasks
 from tournament.competitions.models import Attempt, Match, Round, Tournament, TournamentState
 from tournament.competitions.services import playing
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.exhaustive]
 COPIES = 10
 
 

@@ -18,7 +18,7 @@ from tournament.competitions.models import Match, MatchState, Pairing, Round, St
 from tournament.competitions.services.dispatching import queue_matches
 from tournament.competitions.services.playing import _claim, release_match
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.exhaustive]
 SLOTS = 8
 WEIGHTS = [1] * 10 + [2] * 10
 

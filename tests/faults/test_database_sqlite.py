@@ -25,7 +25,11 @@ from tournament.competitions.services.playing import _claim, release_match
 from tournament.players.models import Bot, BotVersion, Player
 from tournament.players.services import submit_wheel
 
-pytestmark = [pytest.mark.faults, pytest.mark.parametrize("database", ["sqlite"], indirect=True)]
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.exhaustive,
+    pytest.mark.parametrize("database", ["sqlite"], indirect=True),
+]
 SECONDS = 6.0
 
 
