@@ -29,8 +29,14 @@ from tests.postgresql import PostgresqlServer
 from tournament.competitions.models import Match, MatchState, Tournament, TournamentState
 from tournament.operations.broker import find_server
 from tournament.operations.databases import read_postgresql
-from tournament.operations.stack import celery_command, web_command, worker_command
+from tournament.operations.stack import (
+    beat_command,
+    playing_command,
+    web_command,
+    worker_command,
+)
 from tournament.operations.supervisor import Child, ChildSpec, clear_away, has_ended, spawn
+from tournament.store.queues import CONTROL
 
 ROOT = Path(__file__).parents[2]
 LEASE_SECONDS = 3
@@ -183,21 +189,18 @@ class Site:
 
     def start_control(self, host: str = "web", name: str = "control") -> Program:
         """The worker that dispatches."""
-        return self._celery(name, host, worker_command(name, "control", "solo"))
+        return self._celery(name, host, worker_command(name, CONTROL, "solo"))
 
     def start_beat(self, host: str = "web", name: str = "beat") -> Program:
         """What ticks dispatch."""
         schedule = ("--schedule", str(self.home(host) / f"{name}-schedule"))
-        command = celery_command("beat", "--pidfile=", "--loglevel", "WARNING", *schedule)
-        return self._celery(name, host, command)
+        return self._celery(name, host, [*beat_command(), *schedule])
 
     def start_worker(
         self, name: str = "worker", *, host: str = "web", processes: int = 1
     ) -> Program:
         """A worker that plays so many matches at once."""
-        concurrency = ("--concurrency", str(processes))
-        command = worker_command(name, "validation,matches", "prefork", *concurrency)
-        return self._celery(name, host, command)
+        return self._celery(name, host, playing_command(name, processes))
 
     def start(self, workers: int = 1, processes: int = 1) -> list[Program]:
         """Start all that plays; the workers."""
