@@ -3,7 +3,7 @@ PYTHON ?= python3
 MANAGE = $(PYTHON) manage.py
 BIN = .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup check fmt test test-postgresql faults soak bench demo up
+.PHONY: help setup audit check fmt test test-postgresql faults soak bench demo up
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -16,6 +16,9 @@ check: setup ## lint, format, types and the layers of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+audit: setup ## look for known vulnerabilities of what is installed
+	.ci/audit
 
 fmt: setup ## format the code and mend what the linter can mend
 	$(BIN)/ruff check --fix .

@@ -19,6 +19,8 @@ ARENA_SCRIMMAGES_OPEN    how many of one player may be under way at once; by def
 ARENA_SCRIMMAGE_SLOTS    how many of the site are played at once; by default half of the worker slots
 ARENA_SCRIMMAGE_SETS     the most mirrored sets of one; by default 2000
 ARENA_SCRIMMAGE_DAYS     after how many days their records and logs go; by default 14
+ARENA_RATE_PERCENT       how often an address or a player may ask, in percent of what docs/security.md says; 0:
+                         without limits, where a proxy has its own
 ARENA_TRUST_BOTS         1: play bots without a sandbox; such matches are never rated
 ARENA_STOP_SECONDS       what a worker that is told to stop may still finish; by default 30
 ARENA_LEASE_SECONDS      how long a claim holds without a sign of life; by default 30
@@ -224,6 +226,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "tournament.web.middleware.LimitRates",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -303,6 +306,8 @@ LOGIN_URL = "players:log-in"
 LOGIN_REDIRECT_URL = "my-bots"
 LOGOUT_REDIRECT_URL = "/"
 
+ARENA_RATE_PERCENT = _number("ARENA_RATE_PERCENT", 100, least=0)
+
 HTTPS = _flag("ARENA_HTTPS")
 SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
@@ -316,6 +321,11 @@ if HTTPS:
     SECURE_SSL_REDIRECT = True
     SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
     SECURE_HSTS_SECONDS = 31_536_000
+    # __Host-: a browser takes such a cookie over TLS only, and from no other host of the domain.
+    SESSION_COOKIE_NAME = "__Host-sessionid"
+    CSRF_COOKIE_NAME = "__Host-csrftoken"
+    # Whether other hosts of the domain speak TLS, and whether browsers ship the name, is the domain's owner's to say.
+    SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
     CSRF_TRUSTED_ORIGINS = [
         f"https://{'*' if host.startswith('.') else ''}{host}"
         for host in ALLOWED_HOSTS

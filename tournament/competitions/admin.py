@@ -343,10 +343,29 @@ _ONLY_WITH = {"sealed_until": "results_at", "finished": "finished_at"}
 _ONLY_POSTPONED = frozenset({"postpone_minutes", "postpone_most", "postponed_times"})
 
 
+_OF_A_TOURNAMENT = ("tournament", admin.RelatedOnlyFieldListFilter)
+"""A filter that names only tournaments whose rows the viewer may see."""
+
+
+class OwnTournamentsMixin:
+    """Of tournaments and what is in them only what the viewer runs: an organiser their own."""
+
+    organiser_path = "tournament__organiser"
+    """From the rows to who runs them."""
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """The rows that are the viewer's to see and operate."""
+        rows: QuerySet[Any] = super().get_queryset(request)  # type: ignore[misc] # ModelAdmin's
+        if request.user.has_perm(selectors.OVERSEE):
+            return rows
+        return rows.filter(**{self.organiser_path: request.user.pk})
+
+
 @admin.register(Tournament)
-class TournamentAdmin(OperationsAdmin):
+class TournamentAdmin(OwnTournamentsMixin, OperationsAdmin):
     """Tournaments: make one, open it, start it, pause it, cancel it."""
 
+    organiser_path = "organiser"
     list_display = (
         "name",
         "played",
@@ -524,7 +543,13 @@ class TournamentAdmin(OperationsAdmin):
         """The tournament that a new one is to be like."""
         cloned = request.GET.get("clone", "")
         is_id = cloned.isascii() and cloned.isdecimal() and len(cloned) <= LONGEST_ID
-        return Tournament.objects.filter(pk=cloned).first() if is_id else None
+        if not is_id:
+            return None
+        rows = (
+            self.get_queryset(request).filter(pk=cloned),
+            selectors.public_tournaments().filter(pk=cloned),  # their settings are public
+        )
+        return next((row for each in rows for row in each), None)
 
     def get_urls(self) -> list[URLPattern]:
         """Also the page where stages are chosen."""
@@ -815,11 +840,11 @@ class EntrantBotInline(ReadOnlyInline):
 
 
 @admin.register(Entrant)
-class EntrantAdmin(OperationsAdmin):
+class EntrantAdmin(OwnTournamentsMixin, OperationsAdmin):
     """Entrants, and taking them out."""
 
     list_display = ("name", "tournament", "seed", "state", "reason", "place", "entered_at")
-    list_filter = ("state", "tournament")
+    list_filter = ("state", _OF_A_TOURNAMENT)
     search_fields = ("name", "tournament__name", "bots__bot__owner__username")
     list_select_related = ("tournament",)
     ordering = ("-tournament", "seed", "name")
@@ -882,7 +907,7 @@ class AttemptInline(ReadOnlyInline):
 
 
 @admin.register(Match)
-class MatchAdmin(OperationsAdmin):
+class MatchAdmin(OwnTournamentsMixin, OperationsAdmin):
     """Matches: how they ended, how often they were tried, their records."""
 
     list_display = (
@@ -897,7 +922,7 @@ class MatchAdmin(OperationsAdmin):
         "finished_at",
         "record",
     )
-    list_filter = ("state", "termination", "rated", "tournament")
+    list_filter = ("state", "termination", "rated", _OF_A_TOURNAMENT)
     search_fields = ("pairing__key", "tournament__name", "pairing__entrants__entrant__name")
     ordering = ("-pk",)
     fields = (
@@ -1031,11 +1056,13 @@ class PairingInline(ReadOnlyInline):
 
 
 @admin.register(Round)
-class RoundAdmin(ReadOnlyAdmin):
+class RoundAdmin(OwnTournamentsMixin, ReadOnlyAdmin):
     """Rounds; a published one is never computed again."""
 
+    organiser_path = "stage__tournament__organiser"
+
     list_display = ("tournament", "stage_number", "index", "state", "opened_at", "completed_at")
-    list_filter = ("state", "stage__tournament")
+    list_filter = ("state", ("stage__tournament", admin.RelatedOnlyFieldListFilter))
     search_fields = ("stage__tournament__name",)
     list_select_related = ("stage__tournament",)
     ordering = ("-stage", "-index")
@@ -1063,11 +1090,11 @@ class PairingEntrantInline(ReadOnlyInline):
 
 
 @admin.register(Pairing)
-class PairingAdmin(OperationsAdmin):
+class PairingAdmin(OwnTournamentsMixin, OperationsAdmin):
     """Pairings, byes and walkovers included, and rulings on them."""
 
     list_display = ("key", "tournament", "entrants", "is_bye", "decided_by", "edition")
-    list_filter = ("decided_by", "is_bye", "tournament")
+    list_filter = ("decided_by", "is_bye", _OF_A_TOURNAMENT)
     search_fields = ("key", "tournament__name", "entrants__entrant__name")
     ordering = ("-pk",)
     fields = ("buttons", *list_display)
@@ -1105,11 +1132,11 @@ class SupersededInline(ReadOnlyInline):
 
 
 @admin.register(Ruling)
-class RulingAdmin(ReadOnlyAdmin):
+class RulingAdmin(OwnTournamentsMixin, ReadOnlyAdmin):
     """What organisers decided about results: who, when, why."""
 
     list_display = ("subject", "tournament", "kind", "by", "reason", "before", "after", "at")
-    list_filter = ("kind", "tournament")
+    list_filter = ("kind", _OF_A_TOURNAMENT)
     search_fields = ("subject", "reason", "tournament__name", "by__username")
     list_select_related = ("tournament", "by")
     ordering = ("-pk",)
@@ -1170,8 +1197,10 @@ class EntryTrialAdmin(OperationsAdmin):
 
 
 @admin.register(Series)
-class SeriesAdmin(OperationsAdmin):
+class SeriesAdmin(OwnTournamentsMixin, OperationsAdmin):
     """Tournaments that come again and again."""
+
+    organiser_path = "organiser"
 
     list_display = ("name", "organiser", "rule", "time_zone", "is_active", "stopped_reason")
     list_filter = ("is_active",)

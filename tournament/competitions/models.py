@@ -140,6 +140,12 @@ class Tournament(models.Model):
     """Of its bundle, soon after it has ended and all is public; a later ruling empties it until it is told anew."""
 
     class Meta:
+        permissions = [
+            (
+                "oversee_tournament",
+                "Can run the tournaments of other organisers, and see what they have sealed",
+            )
+        ]
         constraints = [
             models.CheckConstraint(
                 name="tournament_state_known", condition=Q(state__in=TournamentState.values)

@@ -13,6 +13,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import AnonymousUser
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -191,15 +192,17 @@ def find_tournament(slug: str, *, for_staff: bool = False) -> Tournament:
     return get_object_or_404(rows, slug=slug)
 
 
-def _is_staff(request: HttpRequest) -> bool:
+def _runs(request: HttpRequest, slug: str) -> bool:
+    """Whether the viewer runs this tournament: its organiser, or who oversees all."""
     user = request.user
-    return user.is_active and user.has_perm("competitions.view_tournament")
+    assert isinstance(user, Player | AnonymousUser)
+    return selectors.tournaments_run_by(user).filter(slug=slug).exists()
 
 
 @require_GET
 def tournament(request: HttpRequest, slug: str) -> HttpResponse:
     """A tournament: schedule, entrants, bracket or table, matches, commitment and secret."""
-    for_staff = _is_staff(request)
+    for_staff = _runs(request, slug)
     row = find_tournament(slug, for_staff=for_staff)
     page = selectors.tournament_page(
         row.slug,
@@ -826,7 +829,7 @@ def find_match(slug: str, key: str, *, for_staff: bool = False) -> selectors.Mat
 @require_GET
 def match(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     """A match: entrants, outcome, faults in words, record, replay as text."""
-    page = find_match(slug, key, for_staff=_is_staff(request))
+    page = find_match(slug, key, for_staff=_runs(request, slug))
     deals = tuple(tables.drawn_deals(page.record)) if page.record else ()
     shown = Paginator(deals, DEALS_A_PAGE).get_page(request.GET.get("page"))
     player = request.user if isinstance(request.user, Player) else None
@@ -925,7 +928,7 @@ def _why_no_record(page: selectors.MatchPage) -> str:
 @require_GET
 def bundle(request: HttpRequest, slug: str) -> HttpResponseBase:
     """A finished tournament as one document that anyone can verify, packed by gzip; else why there is none."""
-    row = find_tournament(slug, for_staff=_is_staff(request))
+    row = find_tournament(slug, for_staff=_runs(request, slug))
     try:
         name, digest, chunks = bundle_file(row)
     except TournamentStateError as error:
@@ -945,7 +948,7 @@ def bundle(request: HttpRequest, slug: str) -> HttpResponseBase:
 @require_GET
 def record(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     """The record of a match as a file."""
-    page = find_match(slug, key, for_staff=_is_staff(request))
+    page = find_match(slug, key, for_staff=_runs(request, slug))
     if page.record is None:
         raise Http404
     name, data = tables.record_file(page.tournament, page.record)
@@ -959,7 +962,7 @@ def record(request: HttpRequest, slug: str, key: str) -> HttpResponse:
 @require_GET
 def superseded_record(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The record of a match that a ruling took back, as a file."""
-    for_staff = _is_staff(request)
+    for_staff = _runs(request, slug)
     row = find_tournament(slug, for_staff=for_staff)
     try:
         record = selectors.superseded_record(slug, pk, for_staff=for_staff)

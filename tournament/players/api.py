@@ -30,16 +30,23 @@ PageNumber = Annotated[
 
 
 class ApiError(Exception):
-    """An answer that is an error: HTTP status, code for programs, message for people, details."""
+    """An answer that is an error: HTTP status, code for programs, message for people, details, seconds to wait."""
 
     def __init__(
-        self, status: HTTPStatus, code: str, message: str, details: Sequence[str] = ()
+        self,
+        status: HTTPStatus,
+        code: str,
+        message: str,
+        details: Sequence[str] = (),
+        *,
+        wait: int | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.message = message
         self.details = tuple(details)
+        self.wait = wait
 
 
 def error_body(code: str, message: str, details: Sequence[Any] = ()) -> dict[str, Any]:

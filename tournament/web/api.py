@@ -6,7 +6,8 @@ from http import HTTPStatus
 
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
-from ninja.errors import AuthenticationError, HttpError, ValidationError
+from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
+from ninja.throttling import BaseThrottle
 
 from engine.errors import UsageError
 from tournament.competitions.api import router as competitions
@@ -14,8 +15,24 @@ from tournament.leaderboards.api import router as leaderboards
 from tournament.moderation.api import router as moderation
 from tournament.players.api import ApiError, error_body
 from tournament.players.api import router as players
+from tournament.players.models import ApiToken
 from tournament.scrimmages.api import router as scrimmages
+from tournament.web.throttling import limiter, name_of, rate_of, spell_wait
 from tournament.workers.api import router as workers
+
+
+class PlayerThrottle(BaseThrottle):
+    """Counts for the player whose token let a request in, however many tokens and addresses they use."""
+
+    def allow_request(self, request: HttpRequest) -> bool:
+        """Whether it may go on; if not, the request bears how long to wait."""
+        token, rate = getattr(request, "auth", None), rate_of(request)
+        if not isinstance(token, ApiToken) or rate is None:
+            return True
+        wait = limiter().take(rate, name_of(token.player))
+        request.seconds_to_wait = wait  # type: ignore[attr-defined] # for the answer below
+        return wait is None
+
 
 api = NinjaAPI(
     title="Domino Arena",
@@ -27,12 +44,17 @@ api = NinjaAPI(
     ),
     urls_namespace="api",
 )
-api.add_router("", players)
-api.add_router("", leaderboards)
-api.add_router("", competitions)
-api.add_router("", workers)
-api.add_router("", scrimmages)
-api.add_router("", moderation)
+for _router in (players, leaderboards, competitions, workers, scrimmages, moderation):
+    api.add_router("", _router, throttle=PlayerThrottle())
+
+
+@api.exception_handler(Throttled)
+def _answer_too_often(request: HttpRequest, error: Throttled) -> HttpResponse:  # noqa: ARG001 ninja's signature
+    wait: int = request.seconds_to_wait  # type: ignore[attr-defined] # the throttle has set it
+    return _answer_error(
+        request,
+        ApiError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_requests", spell_wait(wait), wait=wait),
+    )
 
 
 @api.exception_handler(ApiError)
@@ -40,6 +62,8 @@ def _answer_error(request: HttpRequest, error: ApiError) -> HttpResponse:
     response = api.create_response(
         request, error_body(error.code, error.message, error.details), status=error.status
     )
+    if error.wait is not None:
+        response.headers["Retry-After"] = str(error.wait)
     if error.status == HTTPStatus.UNAUTHORIZED:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response

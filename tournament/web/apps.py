@@ -38,7 +38,22 @@ ORGANISERS_MAY: dict[str, dict[str, tuple[str, ...]]] = {
     "workers": {"view": ("workerreport",)},
     "scrimmages": {"view": ("scrimmage", "batch"), "change": ("scrimmage",)},
 }
-"""By app and verb the models. "change" lets them do the operations; nobody can write the rows."""
+"""By app and verb the models. "change" lets them do the operations, of tournaments only their own; nobody can write the rows."""
+MODERATORS = "moderators"
+"""The group whose members, being staff, suspend bots and players."""
+MODERATORS_MAY: dict[str, dict[str, tuple[str, ...]]] = {
+    "players": {
+        "view": ("player", "bot", "botversion", "versiongame"),
+        "audit": ("botversion",),
+    },
+    "moderation": {
+        "view": ("suspension",),
+        "add": ("suspension",),
+        "change": ("suspension",),
+    },
+    "admin": {"view": ("logentry",)},
+}
+"""As for organisers; "add" a suspension is to suspend, "change" one to lift it."""
 
 
 class WebConfig(AppConfig):
@@ -47,19 +62,24 @@ class WebConfig(AppConfig):
     name = "tournament.web"
 
     def ready(self) -> None:
-        """Keep the organisers' rights: they can be named only once Django has made the permissions.
+        """Keep the rights of the groups of staff: they can be named only once Django has made the permissions.
 
         Apps are told in the order of INSTALLED_APPS, and ours stand before `auth`.
         """
-        post_migrate.connect(grant_organisers, sender=apps.get_app_config("auth"))
+        post_migrate.connect(grant_groups, sender=apps.get_app_config("auth"))
 
 
-def grant_organisers(using: str, **_: Any) -> None:
-    """Make the group of organisers, if there is none, and give it its rights."""
+def grant_groups(using: str, **_: Any) -> None:
+    """Make the groups of staff, if there are none, and give them their rights."""
+    for name, rights in ((ORGANISERS, ORGANISERS_MAY), (MODERATORS, MODERATORS_MAY)):
+        _grant(using, name, rights)
+
+
+def _grant(using: str, name: str, rights: dict[str, dict[str, tuple[str, ...]]]) -> None:
     from django.contrib.auth.models import Group, Permission
 
-    group, _created = Group.objects.using(using).get_or_create(name=ORGANISERS)
-    for app, verbs in ORGANISERS_MAY.items():
+    group, _created = Group.objects.using(using).get_or_create(name=name)
+    for app, verbs in rights.items():
         for verb, models in verbs.items():
             group.permissions.add(
                 *Permission.objects.using(using).filter(

@@ -19,6 +19,7 @@ from structlog.contextvars import bound_contextvars
 from engine.wheels import too_large
 from tournament.players.api import error_body
 from tournament.store.pulses import MEMORY, spell_delays
+from tournament.web.throttling import LOG_INS, asker, limiter, rate_of, spell_wait
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -184,6 +185,32 @@ def tell_delays(get_response: GetResponse) -> GetResponse:
         return response
 
     return answer
+class LimitRates:
+    """Refuses requests of an address, or of a player who is logged in, that come too often for their kind.
+
+    Those of the API count for the address here; who has a token counts once more, in `tournament.web.api`.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Go on; it is judged once the route is known."""
+        return self._get_response(request)
+
+    def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
+        """The refusal, or None."""
+        rate = rate_of(request)
+        if rate is None:
+            return None
+        by_cookie = not request.path.startswith("/api/") and rate != LOG_INS
+        wait = limiter().take(rate, asker(request, by_cookie=by_cookie))
+        if wait is None:
+            return None
+        status = HTTPStatus.TOO_MANY_REQUESTS
+        answer = _refuse(request, status, "too_many_requests", spell_wait(wait))
+        answer.headers["Retry-After"] = str(wait)
+        return answer
 
 
 def limit_uploads(get_response: GetResponse) -> GetResponse:

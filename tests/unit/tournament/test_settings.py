@@ -20,7 +20,7 @@ print(json.dumps({name: getattr(s, name, None) for name in (
     "DEBUG", "SECRET_KEY", "ALLOWED_HOSTS", "SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE",
     "SECURE_SSL_REDIRECT", "CSRF_TRUSTED_ORIGINS", "INSTALLED_APPS", "CELERY_BROKER_URL",
     "ARENA_WORKER_SLOTS", "DATABASES", "CELERY_TASK_ACKS_LATE", "CELERY_WORKER_PREFETCH_MULTIPLIER",
-    "CELERY_BROKER_TRANSPORT_OPTIONS", "CELERY_RESULT_BACKEND",
+    "CELERY_BROKER_TRANSPORT_OPTIONS", "CELERY_RESULT_BACKEND", "SESSION_COOKIE_NAME",
 )}, default=str))
 """
 
@@ -84,10 +84,32 @@ def test_secret_key_that_is_none_is_refused(tmp_path):
 def test_plain_http_on_localhost_works_and_tls_is_strict(tmp_path):
     plain = load(tmp_path)
     assert (plain["SESSION_COOKIE_SECURE"], plain["SECURE_SSL_REDIRECT"]) == (False, None)
+    assert plain["SESSION_COOKIE_NAME"] is None  # Django's own
     tls = load(tmp_path, ARENA_HTTPS="1", ARENA_ALLOWED_HOSTS="arena.example.org, .example.com")
     assert tls["SESSION_COOKIE_SECURE"]
     assert tls["CSRF_COOKIE_SECURE"]
+    assert tls["SESSION_COOKIE_NAME"] == "__Host-sessionid"
     assert tls["CSRF_TRUSTED_ORIGINS"] == ["https://arena.example.org", "https://*.example.com"]
+
+
+def test_site_behind_tls_passes_all_of_djangos_checks(tmp_path):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ARENA_")}
+    found = subprocess.run(
+        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "INFO"],
+        cwd=ROOT,
+        env={
+            **kept,
+            "ARENA_BOOTSTRAP": "0",
+            "ARENA_HOME": str(tmp_path),
+            "ARENA_HTTPS": "1",
+            "ARENA_ALLOWED_HOSTS": "arena.example.org",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert "no issues" in found.stdout + found.stderr
 
 
 def test_postgresql_is_read_from_its_address(tmp_path):

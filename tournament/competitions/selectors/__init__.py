@@ -22,6 +22,7 @@ from tournament.competitions.selectors.entries import (
     why_none_plays,
 )
 from tournament.competitions.selectors.pages import (
+    OVERSEE,
     AttemptRow,
     AwaitedVersion,
     EntrantRow,
@@ -44,6 +45,7 @@ from tournament.competitions.selectors.pages import (
     tournament_page,
     tournament_summary,
     tournaments,
+    tournaments_run_by,
     tournaments_with_seals,
     with_progress,
 )
@@ -84,6 +86,7 @@ from tournament.competitions.selectors.waiting import (
 )
 
 __all__ = [
+    "OVERSEE",
     "AttemptRow",
     "AwaitedVersion",
     "Backlog",
@@ -144,6 +147,7 @@ __all__ = [
     "tournament_page",
     "tournament_summary",
     "tournaments",
+    "tournaments_run_by",
     "tournaments_with_seals",
     "trial_conditions",
     "trial_log",

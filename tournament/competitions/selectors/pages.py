@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
@@ -191,6 +192,19 @@ def tournaments(*, game: str = "", state: str = "") -> QuerySet[Tournament]:
     if state:
         rows = rows.filter(state=state)
     return rows.order_by("-starts_at", "-pk")
+
+
+OVERSEE = "competitions.oversee_tournament"
+"""The right to run what others organise."""
+
+
+def tournaments_run_by(user: Player | AnonymousUser) -> QuerySet[Tournament]:
+    """The tournaments that somebody may operate, and see sealed results of: an organiser their own."""
+    if not (user.is_staff and user.has_perm("competitions.view_tournament")):
+        return Tournament.objects.none()
+    if user.has_perm(OVERSEE):
+        return Tournament.objects.all()
+    return Tournament.objects.filter(organiser=user.pk)
 
 
 def public_tournaments() -> QuerySet[Tournament]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.test import Client
 
 from tests.site_factory import Site, copy_site
@@ -37,6 +38,8 @@ def bob(site) -> Client:
 
 @pytest.fixture
 def olga(site) -> Client:
+    """An organiser, who oversees the tournaments of others, too."""
+    site.olga.user_permissions.add(Permission.objects.get(codename="oversee_tournament"))
     client = Client()
     client.force_login(site.olga)
     return client
