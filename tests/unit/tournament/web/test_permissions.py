@@ -1,11 +1,10 @@
-"""Who may see and do what: one table over all addresses of the site."""
+"""The addresses of the site that are read, and what five visitors get there; `test_rights` has all roles and methods."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import msgspec
-import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -166,23 +165,6 @@ def outcome_of(client: Client, path: str) -> int | str:
     ):
         return LOGIN
     return answer.status_code
-
-
-@pytest.mark.parametrize(("column", "role"), list(enumerate(ROLES)), ids=ROLES)
-def test_each_address_is_open_to_just_those_it_is_for(site, column, role):
-    client = Client()
-    if role != "nobody":
-        client.force_login(getattr(site, role))
-    places = {
-        "rejected": site.rejected.pk,
-        "bot": site.bots[0].pk,
-        "cup": site.cup.pk,
-        "table": site.table.pk,
-        "scrimmage": site.scrimmage.pk,
-        "trial": failed_trial(site).pk,
-    }
-    found = {page: outcome_of(client, page.format(**places)) for page in PAGES}
-    assert found == {page: outcomes[column] for page, outcomes in PAGES.items()}
 
 
 def own_addresses(resolver: URLResolver, start: str = "") -> Iterator[tuple[str, URLPattern]]:

@@ -624,9 +624,3 @@ def test_no_model_of_the_admin_and_no_operation_is_missing():
         if getattr(each, "operations", ())
     }
     assert operated == set(OPERATORS)
-
-
-def test_the_secret_is_in_no_admin():
-    from tournament.competitions.models import TournamentSecret
-
-    assert TournamentSecret not in admin.site._registry
