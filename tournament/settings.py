@@ -354,6 +354,8 @@ ARENA_STOP_SECONDS = _number("ARENA_STOP_SECONDS", 30)
 
 CELERY_BROKER_URL = os.environ.get("ARENA_BROKER_URL") or "redis://localhost:6379/0"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_WORKER_CONSUMER = "tournament.operations.reconnecting:Consumer"
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     # A message that is not done by then is delivered a second time, which does no harm; that of a killed
     # worker is back after some 6 s.

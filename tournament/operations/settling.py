@@ -11,22 +11,22 @@ from __future__ import annotations
 from kombu.transport import redis, virtual
 
 
-class SettlingQoS(redis.QoS):  # type: ignore[misc]
+class SettlingQoS(redis.QoS):
     """Counts the messages that a worker has taken and is not done with."""
 
     def ack(self, delivery_tag: str) -> None:
         """Be done with a message. Raises what the broker does, and is done with it all the same."""
         try:
-            super().ack(delivery_tag)
+            super().ack(delivery_tag)  # type: ignore[no-untyped-call]
         finally:
-            virtual.QoS.ack(self, delivery_tag)
+            virtual.QoS.ack(self, delivery_tag)  # type: ignore[no-untyped-call]
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
         """Give a message back, or be done with it; so as well if that fails."""
         try:
-            super().reject(delivery_tag, requeue)
+            super().reject(delivery_tag, requeue)  # type: ignore[no-untyped-call]
         finally:
-            virtual.QoS.ack(self, delivery_tag)
+            virtual.QoS.ack(self, delivery_tag)  # type: ignore[no-untyped-call]
 
 
 def settle_messages() -> None:
