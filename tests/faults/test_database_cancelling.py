@@ -91,7 +91,7 @@ def check_it_is_cancelled_for_good() -> None:
     [
         (nothing, play, cancel, 20),  # cancelled before and after each step of a play
         (nothing, cancel, play, 8),  # a match begins, and ends, between two steps of a cancellation
-        (let_a_worker_die, rescue, cancel, 8),
+        (let_a_worker_die, rescue, cancel, 5),
         (let_a_worker_die, cancel, rescue, 8),
         (nothing, dispatch, cancel, 20),  # its matches are just being queued
         (nothing, cancel, dispatch, 8),
