@@ -51,6 +51,7 @@ ARENA_COMMANDS = {
     "healthy": "tournament.operations.roles:healthy",
     "bench-queue": "tournament.operations.bench_queue",
 }
+"""By command the module, and its function if that is not called `main`."""
 USAGE = """\
 usage: python3 manage.py COMMAND …
 

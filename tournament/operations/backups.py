@@ -34,6 +34,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.color import no_style
 from django.db import connection, transaction
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -381,18 +382,16 @@ def _load(about: About, folder: Path) -> None:
 
 def _make_tables(about: About) -> None:
     """The tables as they were when the backup was made."""
-    loader = MigrationLoader(None)
+    executor = MigrationExecutor(connection)
     applied = set(about.migrations)
-    for app in sorted({app for app, _ in applied}):
-        newest = [
-            name
-            for name in (name for each, name in applied if each == app)
-            if not applied.intersection(
-                child for child in loader.graph.node_map[app, name].children if child.key[0] == app
-            )
+    nodes = executor.loader.graph.node_map
+    executor.migrate(
+        [
+            key
+            for key in about.migrations
+            if not {child.key for child in nodes[key].children} & applied
         ]
-        for name in newest:
-            call_command("migrate", app, name, interactive=False, verbosity=0)
+    )
 
 
 def _models(about: About) -> list[Any]:
