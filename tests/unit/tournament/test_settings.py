@@ -100,6 +100,7 @@ def test_site_behind_tls_passes_all_of_djangos_checks(tmp_path):
         env={
             **kept,
             "ARENA_BOOTSTRAP": "0",
+            "DJANGO_SETTINGS_MODULE": "tournament.settings",
             "ARENA_HOME": str(tmp_path),
             "ARENA_HTTPS": "1",
             "ARENA_ALLOWED_HOSTS": "arena.example.org",
