@@ -11,7 +11,8 @@ ARENA_SECRET_KEY_FILE    file with Django's secret key; by default made in the h
 ARENA_ALLOWED_HOSTS      host names the site answers to, comma separated; by default localhost only
 ARENA_HTTPS              1: the site stands behind TLS (secure cookies, trusted ``X-Forwarded-Proto``)
 ARENA_ADMIN              ``plain``: Django's own admin instead of Unfold's
-ARENA_WORKER_SLOTS       how many matches the workers of the site can play at once; bounds what is in flight
+ARENA_WORKER_SLOTS       how many matches a worker plays at once, by default one a core; and how much is sent, by
+                         default 2, until the first worker has said what it takes
 ARENA_MAX_UNCHECKED      how many versions of one player may wait for their check; by default 20
 ARENA_UPLOADS_A_DAY      how many versions a player may upload within 24 hours; by default 100
 ARENA_SCRIMMAGES_A_DAY   how many scrimmages a player may ask for within 24 hours; by default 10, 0 for none
