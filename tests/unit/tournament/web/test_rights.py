@@ -296,7 +296,7 @@ API: dict[tuple[str, str], tuple[tuple[int, ...], dict[str, Any] | None]] = {
     ("GET", "/scrimmages"): ((401, 200, 200, 200, 200, 200, 200), None),
     ("POST", "/scrimmages"): ((401, 403, 422, 422, 422, 422, 422), {}),
     ("GET", "/scrimmages/{scrimmage}"): ((401, 200, 200, 404, 404, 404, 404), None),
-    ("DELETE", "/scrimmages/{scrimmage}"): ((401, 403, 204, 404, 404, 404, 404), None),
+    ("DELETE", "/scrimmages/{scrimmage}"): ((401, 403, 200, 404, 404, 404, 404), None),
 }
 
 
