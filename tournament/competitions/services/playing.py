@@ -50,7 +50,7 @@ from tournament.players.models import Player
 from tournament.players.services import Crash, count_match
 from tournament.store import leases
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
-from tournament.store.services import drop_broken_connection, put_packed, read_blob
+from tournament.store.services import drop_broken_connection, put_packed, read_often
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +151,7 @@ def wheel_source_of(wheel: str) -> BotSource:
 
 @lru_cache(maxsize=1024)
 def _unpack(wheel: str, cache: Path) -> tuple[BotSource, str]:
-    source = wheel_source(read_blob(wheel.removeprefix("sha256:")), cache)
+    source = wheel_source(read_often(wheel.removeprefix("sha256:")), cache)
     return source, mark_of(Path(source.folder))
 
 
