@@ -378,7 +378,9 @@ CELERY_TASK_STORE_ERRORS_EVEN_IF_IGNORED = False
 CELERY_TASK_DEFAULT_QUEUE = "control"
 CELERY_TASK_ROUTES = {
     "tournament.dispatch": {"queue": "control"},
-    "tournament.sweep": {"queue": "validation"},  # of a big store it takes long, and dispatch waits for nothing
+    "tournament.sweep": {
+        "queue": "validation"
+    },  # of a big store it takes long, and dispatch waits for nothing
     "tournament.validate": {"queue": "validation"},
     "tournament.try_entry": {"queue": "matches"},
     "tournament.play_matches": {"queue": "matches"},

@@ -185,6 +185,8 @@ def tell_delays(get_response: GetResponse) -> GetResponse:
         return response
 
     return answer
+
+
 class LimitRates:
     """Refuses requests of an address, or of a player who is logged in, that come too often for their kind.
 
