@@ -32,6 +32,7 @@ from tournament.competitions.models import (
     Match,
     MatchState,
     Tournament,
+    TournamentState,
     TrialState,
 )
 from tournament.competitions.selectors.engine_values import match_spec, match_to_play
@@ -209,9 +210,8 @@ class Bench:
 
     def _watch(self, supervisor: Supervisor, seconds: float) -> Watched:
         """One pair: the workers for a while, then a bare loop of the same matches."""
-        for tournament in self.tournaments:
-            if Tournament.objects.get(pk=tournament.pk).paused_reason:
-                resume_tournament(tournament=tournament)
+        for tournament in Tournament.objects.exclude(paused_reason=""):
+            resume_tournament(tournament=tournament)
         measured = Match.objects.filter(state=MatchState.FINISHED).values("tournament").distinct()
         self._await(lambda: measured.count() == len(self.tournaments), "a match of each tournament")
         time.sleep(WARM_UP_SECONDS)
@@ -240,7 +240,7 @@ class Bench:
 
     def _be_quiet(self) -> None:
         """Let what is being played end, and nothing else begin."""
-        for tournament in self.tournaments:
+        for tournament in Tournament.objects.filter(state=TournamentState.RUNNING):
             pause_tournament(tournament=tournament, reason="measuring")
         running = Match.objects.filter(state=MatchState.RUNNING)
         self._await(lambda: not running.exists(), "quiet")
@@ -252,13 +252,12 @@ class Bench:
         matches = [_bare_match(pk) for pk in digests]
         next_one = multiprocessing.get_context("fork").Value("i", 0)
         began = time.monotonic()
-        used = _cpu_seconds([os.getpid()])
         told = _in_processes(
             [partial(_play_bare, matches, next_one, trusted=self.trusted)] * self.slots
         )
-        watched.bare_cpu_seconds = _cpu_seconds([os.getpid()]) - used
         seconds = time.monotonic() - began
-        differing = [pk for part in told for pk, digest in part if digests[pk] != digest]
+        watched.bare_cpu_seconds = sum(used for ((_, used),) in told)
+        differing = [pk for ((part, _),) in told for pk, digest in part if digests[pk] != digest]
         if differing:
             raise OperationsError(f"matches {differing[:5]} came out otherwise in the bare loop")
         return seconds
@@ -423,15 +422,15 @@ def _bare_match(pk: int) -> BareMatch:
 
 def _play_bare(
     matches: Sequence[BareMatch], next_one: Any, *, trusted: bool
-) -> list[tuple[int, str]]:
-    """Play whatever nobody else has begun; the digests."""
+) -> list[tuple[list[tuple[int, str]], float]]:
+    """Play whatever nobody else has begun; the digests, and the CPU seconds of this process and its bots."""
     played: list[tuple[int, str]] = []
     while True:
         with next_one.get_lock():
             number = next_one.value
             next_one.value += 1
         if number >= len(matches):
-            return played
+            return [(played, _cpu_seconds([os.getpid()]))]
         pk, spec, sources = matches[number]
         played.append((pk, run_match(spec, sources, trusted=trusted).record.digest))
 
