@@ -482,9 +482,10 @@ def admin_rows(role: str) -> Iterator[tuple[str, str, int | str]]:
         base, pk = f"/admin/{label.replace('.', '/')}/", f"{{{label}}}"
         is_anothers = label in OF_THE_ORGANISER and role == "otto"
         yield "GET", base, in_admin(role, viewers)
-        for page in ("change", "history"):
-            # of what is another's it says only that there is no such row
-            yield "GET", f"{base}{pk}/{page}/", in_admin(role, viewers)
+        # of what is another's both say only that there is no such row: the history does so to all staff
+        hides = label in OF_THE_ORGANISER
+        yield "GET", f"{base}{pk}/change/", in_admin(role, viewers)
+        yield "GET", f"{base}{pk}/history/", in_admin(role, STAFF if hides else viewers)
         yield "GET", f"{base}add/", in_admin(role, ADDERS.get(label, set()))
         yield "GET", f"{base}{pk}/delete/", in_admin(role, DELETERS.get(label, set()))
         yield "POST", f"{base}{pk}/delete/", in_admin(role, DELETERS.get(label, set()))
