@@ -237,14 +237,15 @@ class Format(ABC):
 
         For a format that knocks out, exactly those who go on get `advances`: a tie goes to the
         lot, a double forfeit to the better seed. An organiser's decision is an outcome too: see
-        `engine.formats.results.forfeit_outcome`.
+        `engine.formats.results.forfeit_outcome`. Of the stage `view` need tell no more than the pairing's
+        own entrants, the options and the lot.
         """
 
     @abstractmethod
     def walkover(self, view: StageView, pairing: Pairing) -> PairingResult | None:
         """The result of an open pairing that needs no match any more; None if it must be played.
 
-        Call it for the open pairings of an entrant who has just become inactive.
+        Call it for the open pairings of an entrant who has just become inactive, with a view as for `decide`.
         """
 
     @abstractmethod

@@ -230,11 +230,19 @@ class _Tournament:
         for pairing in waiting:
             if self._happens() and self.rng.random() < 0.1:
                 self._withdraw_one()
-            result = self.fmt.walkover(self.view, pairing)
+            told = self._told_of(pairing)
+            result = self.fmt.walkover(told, pairing)
             if result is None:
-                result = self.fmt.decide(self.view, pairing, self._draw_outcome(pairing))
+                result = self.fmt.decide(told, pairing, self._draw_outcome(pairing))
             _check_result(self.fmt, pairing, result)
             self._store(planned.index, pairing.key, result)
+
+    def _told_of(self, pairing: Pairing) -> StageView:
+        """What a site tells of the stage to have a pairing decided."""
+        known = self.view.by_id
+        return msgspec.structs.replace(
+            self.view, entrants=tuple(known[entrant] for entrant in pairing.entrants), rounds=()
+        )
 
     def _draw_outcome(self, pairing: Pairing) -> Outcome:
         count = len(pairing.entrants)

@@ -137,13 +137,7 @@ def whole_rounds(stage: Stage) -> QuerySet[Round]:
 
 
 def pairing_view(stage: Stage, pairing: Pairing) -> formats.StageView:
-    """As much of a stage as it takes to decide a pairing.
-
-    A format that does not knock out decides by the outcome alone, so the stage's rounds, which may be
-    many, are not read for it.
-    """
-    if stage_format(stage).knocks_out:
-        return stage_view(stage)
+    """As much of a stage as it takes to decide a pairing: no rounds, which may be many, and its entrants alone."""
     return _view(stage, stage.entrants.filter(entrant__pairings__pairing=pairing), ())
 
 
