@@ -23,13 +23,15 @@ from tests.tournament_factories import (
 )
 from tournament.competitions import services as competitions
 from tournament.competitions.models import Tournament
+from tournament.competitions.services.sweeping import blobs_in_use
 from tournament.leaderboards import services as leaderboards
 from tournament.leaderboards.services import RatedResult, RatedTeam
 from tournament.players.models import VERSION_TRANSITIONS, Bot, BotVersion, Player, VersionState
+from tournament.scrimmages import selectors as scrimmage_selectors
 from tournament.scrimmages import services as scrimmages
 from tournament.scrimmages.models import Scrimmage
 from tournament.store.leases import FREE_FIELDS
-from tournament.store.services import put_blob
+from tournament.store.services import put_blob, read_blob
 
 LOG = b"loading <script>alert(1)</script>\n"
 REASON = "eighty, 4 players: seat 2: illegal action: <b>bid 55</b>"
@@ -135,6 +137,8 @@ class _Kept:
     rows: list[Model]
     base: dict[type[Model], list[object]]
     """The keys of the rows that were there before; the site's rows refer to them."""
+    blobs: list[bytes]
+    """What its rows name in the store: other tests sweep that, or erase somebody."""
 
 
 _kept: _Kept | None = None
@@ -144,6 +148,8 @@ def copy_site() -> Site:
     """The same site, made by the services once a process; from then on its rows are copied."""
     global _kept  # noqa: PLW0603 - once a process is what this is about
     if _kept is not None and all(_keys(model) == keys for model, keys in _kept.base.items()):
+        for blob in _kept.blobs:
+            put_blob(blob)
         _insert(_kept.rows)
     else:
         _kept = _fill_and_keep()
@@ -158,7 +164,9 @@ def _fill_and_keep() -> _Kept:
     assert not changed, f"a copy would miss how these rows changed: {changed}"
     models = dict.fromkeys(model for model, _ in before)
     base = {model: [pk for of, pk in before if of is model] for model in models}
-    return _Kept(site, [row for row in rows if _identity(row) not in before], base)
+    hashes = blobs_in_use() | scrimmage_selectors.blobs_in_use()
+    blobs = [read_blob(sha256) for sha256 in sorted(hashes)]
+    return _Kept(site, [row for row in rows if _identity(row) not in before], base, blobs)
 
 
 def _all_rows() -> Iterator[Model]:

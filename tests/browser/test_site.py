@@ -94,7 +94,7 @@ def test_newcomer_signs_up_uploads_a_wheel_and_enters(watched, live_server, site
     watched.get_by_role("heading", name="newcomer 1.0").wait_for()
     watched.goto(f"{live_server.url}/tournaments/open-one/")
     watched.get_by_role("button", name="Enter").click()
-    assert "newcomer has entered Open One" in watched.get_by_role("status").inner_text()
+    assert "newcomer has entered Open One" in watched.locator(".messages").inner_text()
     assert site.open.entrants.filter(bots__bot__owner__username="nina").exists()
 
 

@@ -18,7 +18,13 @@ from tournament.competitions.models import Attempt, MatchState
 from tournament.operations.stack import playing_command
 from tournament.players.models import Bot
 
-pytestmark = [pytest.mark.faults, pytest.mark.stack, pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.stack,
+    pytest.mark.sandbox,
+    pytest.mark.slow,
+    pytest.mark.exhaustive,
+]
 
 
 def manage(site: Site, *arguments: str) -> str:

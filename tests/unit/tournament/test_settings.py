@@ -99,6 +99,7 @@ def test_site_behind_tls_passes_all_of_djangos_checks(tmp_path):
         cwd=ROOT,
         env={
             **kept,
+            "DJANGO_ALLOW_ASYNC_UNSAFE": "",  # the browser tests of the same process set it
             "ARENA_BOOTSTRAP": "0",
             "DJANGO_SETTINGS_MODULE": "tournament.settings",
             "ARENA_HOME": str(tmp_path),

@@ -452,7 +452,7 @@ MOST_MATCHES_A_DAY = 1_000_000
 LONGEST_STAGE = 60 * 24 * 366
 LONGEST_DESCRIPTION = 10_000
 MOST_IN_FLIGHT = 1_000_000
-FARTHEST = timedelta(days=3660)
+FARTHEST = timedelta(days=36_600)
 """Times are at most so far away; what is farther was typed wrongly."""
 
 
@@ -531,7 +531,7 @@ def _check_times(plan: Plan, now: datetime, errors: dict[str, str]) -> None:
 def _why_no_time(time: datetime, now: datetime) -> str:
     if time.tzinfo is None:
         return "give the time with its time zone"
-    return "" if abs(time - now) <= FARTHEST else "give a time within ten years from now"
+    return "" if abs(time - now) <= FARTHEST else "give a time within a hundred years from now"
 
 
 def _spell(numbers: tuple[int, ...]) -> str:

@@ -29,6 +29,7 @@ from tournament.competitions.selectors import PairingPart, PairingRow
 from tournament.competitions.views import match_row, spell_sitting
 from tournament.players import services as players
 from tournament.store.clock import read_clock
+from tournament.store.pulses import MEMORY
 
 
 def text_of(client: Client, path: str) -> str:
@@ -196,7 +197,9 @@ def test_closed_tournament_says_what_it_waits_for_and_who_would_play(client, sit
     assert "Would play" in page
     assert "none accepted yet" not in page
     told = client.get("/api/tournaments/open-one").json()
-    assert told["awaited"] == [{"bot": "alpha", "version": "5.0", "state": "submitted"}]
+    (awaited,) = told["awaited"]
+    assert awaited.pop("queue").startswith("1st of 1 in the queue")
+    assert awaited == {"bot": "alpha", "version": "5.0", "state": "submitted"}
     accept(waiting)
     competitions.close_tournament(tournament=site.open)
     assert "It waits for" not in text_of(client, "/tournaments/open-one/")
@@ -204,6 +207,7 @@ def test_closed_tournament_says_what_it_waits_for_and_who_would_play(client, sit
 
 
 def queries_of(client: Client, path: str) -> int:
+    MEMORY.forget()  # what the queue's state costs is asked each time
     with CaptureQueriesContext(connection) as queries:
         text_of(client, path)
     return len(queries)

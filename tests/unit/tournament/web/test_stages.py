@@ -338,9 +338,11 @@ class TestSealed:
         bot = client.get("/bots/bot0/").content.decode()
         assert "S2/" not in bot
 
-    def test_organisers_see_all_of_it(self, admin, sealed):
-        page = admin.get("/tournaments/open/?stage=2").content.decode()
-        assert "Grand final" in page
+    def test_organiser_sees_all_of_it_and_others_not(self, admin, sealed, organiser):
+        assert "Grand final" not in admin.get("/tournaments/open/?stage=2").content.decode()
+        sealed.organiser = organiser
+        sealed.save()
+        assert "Grand final" in admin.get("/tournaments/open/?stage=2").content.decode()
 
 
 def test_page_of_more_than_a_thousand_entrants_is_shown(client, db):

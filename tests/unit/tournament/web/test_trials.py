@@ -88,7 +88,9 @@ def test_closed_tournament_tells_which_trials_it_waits_for(cup, client):
     page = text_of(client, "/tournaments/hurry/")
     assert "tried under these rules: waiting to be tried" in page
     awaited = client.get("/api/tournaments/hurry").json()["awaited"]
-    assert {"bot": "beta", "version": "1.0", "state": "pending"} in awaited
+    (beta,) = [each for each in awaited if each["bot"] == "beta"]
+    assert (beta["version"], beta["state"]) == ("1.0", "pending")
+    assert "of 2 in the queue" in beta["queue"]
 
 
 def test_staff_have_a_trial_played_again(failed, olga, bob):
