@@ -16,6 +16,7 @@ from tournament.competitions.models import (
     TRIAL_TRANSITIONS,
     Entrant,
     EntryTrial,
+    MatchState,
     Tournament,
     TournamentState,
     TrialState,
@@ -132,10 +133,10 @@ def play_all(tournament: Tournament, *, trusted: bool = True) -> Tournament:
         tournament.refresh_from_db()
         if tournament.state != TournamentState.RUNNING:
             return tournament
-        due = competitions.dispatch(rung=True)
-        for block in due.blocks:
-            for pk in block:
-                assert competitions.play_match(match_id=pk, trusted=trusted) is Play.RECORDED
+        sent = [pk for block in competitions.dispatch(rung=True).blocks for pk in block]
+        sent += tournament.matches.filter(state=MatchState.QUEUED).values_list("pk", flat=True)
+        for pk in dict.fromkeys(sent):
+            assert competitions.play_match(match_id=pk, trusted=trusted) is Play.RECORDED
     raise AssertionError(f"{tournament.slug} does not end")
 
 
