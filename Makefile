@@ -3,7 +3,7 @@ PYTHON ?= python3
 MANAGE = $(PYTHON) manage.py
 BIN = .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup audit check fmt test test-postgresql faults soak bench demo up
+.PHONY: help setup audit check fmt test test-postgresql test-races faults soak bench demo up
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -29,6 +29,12 @@ test: ## run the tests
 
 test-postgresql: ## run the tests that touch the database on PostgreSQL
 	ARENA_TEST_DATABASE=postgresql $(MANAGE) test
+
+RACES = tests/integration tests/unit/tournament/store tests/unit/tournament/leaderboards \
+  tests/unit/tournament/competitions/test_dispatching.py tests/unit/tournament/competitions/test_playing.py
+
+test-races: ## run those of them on PostgreSQL where the databases differ most: claims, locks, plans, restarts
+	ARENA_TEST_DATABASE=postgresql $(MANAGE) test -n 2 --dist loadgroup -m "not exhaustive" $(RACES)
 
 faults: ## break a site in every way we know of, and see that nothing is lost
 	$(MANAGE) test tests/faults
