@@ -369,7 +369,8 @@ def _tilt(chances: Sequence[float], score: float) -> float:
     steps, halved towards the ends of what is still possible wherever one leads out of it.
     """
     terms = [(p, a - score) for p, a in zip(chances, SET_SCORES, strict=True)]
-    low, high, x = -1 / (1 - score), 1 / score, 0.0
+    ends = low, high = -1 / (1 - score), 1 / score
+    x = 0.0
     for _ in range(200):
         value = slope = 0.0
         for p, excess in terms:
@@ -381,11 +382,10 @@ def _tilt(chances: Sequence[float], score: float) -> float:
         else:
             high = x
         step = x + value / slope
-        if not low < step < high:
-            step = (low + high) / 2
-        if abs(step - x) < 1e-12:
-            return step
-        x = step
+        # Beside a pole steps are as short as the way to it, so only what is short beside that has arrived.
+        if abs(step - x) < 1e-12 * min(x - ends[0], ends[1] - x):
+            return x
+        x = step if low < step < high else (low + high) / 2
     return x
 
 
