@@ -59,6 +59,17 @@ class Site:
     scrimmage: Scrimmage
     """ann's, alpha against aces, of which one batch of two is played."""
 
+    def places(self, *, trial: int) -> dict[str, int]:
+        """What the names in the addresses of `PAGES` stand for here; `trial` is the key of one."""
+        return {
+            "rejected": self.rejected.pk,
+            "bot": self.bots[0].pk,
+            "cup": self.cup.pk,
+            "table": self.table.pk,
+            "scrimmage": self.scrimmage.pk,
+            "trial": trial,
+        }
+
 
 def make_staff(name: str) -> Player:
     player = make_player(name)

@@ -30,10 +30,11 @@ def endings(match: Match) -> list[str]:
     "killed",
     [
         # with its pool: the machine has lost power
-        pytest.param("worker", marks=pytest.mark.exhaustive),
+        "worker",
         "pool child",  # out of memory; the main process replaces it
     ],
 )
+@pytest.mark.exhaustive
 def test_match_of_a_killed_process_is_played_again_within_its_lease_and_five_seconds(
     site: Site, killed: str
 ):

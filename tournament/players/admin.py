@@ -439,17 +439,7 @@ class ApiTokenAdmin(OperationsAdmin):
     search_fields = ("prefix", "player__username", "name")
     list_select_related = ("player",)
     ordering = ("-pk",)
-    fields = (
-        "buttons",
-        "prefix",
-        "player",
-        "name",
-        "scope",
-        "created_at",
-        "last_used_at",
-        "expires_at",
-        "revoked_at",
-    )
+    fields = ("buttons", *list_display)
     readonly_fields = fields
     operations = (
         Operation(

@@ -20,13 +20,10 @@ from engine.checking import CHECK_SECONDS, CheckReport, check_wheel
 from engine.sdk.timecontrol import TIME_CONTROLS, TimeControl
 from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.models import (
-    RULES_VERSION,
     TRIAL_DECIDED,
     TRIAL_TO_PLAY,
     TRIAL_TRANSITIONS,
     EntryTrial,
-    Match,
-    MatchState,
     Tournament,
     TournamentState,
     TrialState,
@@ -39,6 +36,7 @@ from tournament.competitions.selectors.trials import (
     tournaments_with_trials,
     trial_conditions,
 )
+from tournament.competitions.selectors.waiting import matches_wait
 from tournament.competitions.services.notices import tell_players
 from tournament.players.models import VersionState
 from tournament.store import leases
@@ -127,7 +125,7 @@ def queue_trials(*, capacity: Capacity | None = None) -> tuple[int, ...]:
         version__state=VersionState.ACCEPTED,
         version__bot__paused_reason="",
     )
-    if _matches_wait():
+    if matches_wait():
         urgent = due.filter(due_at__lte=in_seconds(URGENT_SECONDS))
         if urgent.exists():
             due = urgent
@@ -143,16 +141,6 @@ def queue_trials(*, capacity: Capacity | None = None) -> tuple[int, ...]:
     )
     EntryTrial.objects.filter(pk__in=ids, state=TrialState.QUEUED).update(queued_at=Now())
     return ids
-
-
-def _matches_wait() -> bool:
-    return Match.objects.filter(
-        state=MatchState.PENDING,
-        run_after__lte=Now(),
-        tournament__state=TournamentState.RUNNING,
-        tournament__paused_reason="",
-        tournament__rules_version=RULES_VERSION,
-    ).exists()
 
 
 def run_trial(

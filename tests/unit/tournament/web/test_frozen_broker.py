@@ -91,14 +91,7 @@ def test_every_address_answers_within_a_second_while_the_broker_is_frozen(
     before = own_broker.visitors()
     os.kill(own_broker.process.pid, signal.SIGSTOP)
     stand_still()
-    places = {
-        "rejected": site.rejected.pk,
-        "bot": site.bots[0].pk,
-        "cup": site.cup.pk,
-        "table": site.table.pk,
-        "scrimmage": site.scrimmage.pk,
-        "trial": failed_trial(site).pk,
-    }
+    places = site.places(trial=failed_trial(site).pk)
     slow, other = {}, {}
     for page, outcomes in PAGES.items():
         seconds, found = quickest(lambda page=page: outcome_of(root, page.format(**places)))

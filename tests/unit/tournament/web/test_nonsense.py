@@ -29,14 +29,7 @@ each_value = pytest.mark.parametrize("value", NONSENSE.values(), ids=NONSENSE)
 
 @pytest.fixture
 def places(site) -> dict[str, object]:
-    return {
-        "rejected": site.rejected.pk,
-        "bot": site.bots[0].pk,
-        "cup": site.cup.pk,
-        "table": site.table.pk,
-        "scrimmage": site.scrimmage.pk,
-        "trial": failed_trial(site).pk,
-    }
+    return site.places(trial=failed_trial(site).pk)
 
 
 @pytest.fixture

@@ -103,14 +103,7 @@ def addresses(site, slug: str) -> list[str]:
     own += [f"/tournaments/{slug}/bundle.json.gz", f"/api/tournaments/{slug}/bundle"]
     own += [f"/bots/{bot.name}/" for bot in site.bots]
     own += [f"/players/{player}/" for player in ("ann", "bob")]
-    places = {
-        "rejected": site.rejected.pk,
-        "bot": site.bots[0].pk,
-        "cup": site.cup.pk,
-        "table": site.table.pk,
-        "scrimmage": site.scrimmage.pk,
-        "trial": 1,
-    }
+    places = site.places(trial=1)
     return own + [page.format(**places) for page in PAGES]
 
 
