@@ -22,12 +22,16 @@ def seconds_to_look_up(path):
 
 
 def is_known(folder, what, own):
-    """Whether names that tell of `what` are answered much faster than names of one's own."""
+    """Whether names that tell of `what` are answered much faster than names of one's own.
+
+    What the kernel's cache of a disk's names knows is answered some five times as fast. What another seat looked up
+    just now, some one and a half times: the processor's caches are still warm. That is gone by the next rotation.
+    """
     pairs = [
         (seconds_to_look_up(f"{folder}/{what}-{i}"), seconds_to_look_up(f"{folder}/{own}-{i}"))
         for i in range(NAMES)
     ]
-    return 2 * median(known for known, _ in pairs) < median(fresh for _, fresh in pairs)
+    return 3 * median(known for known, _ in pairs) < median(fresh for _, fresh in pairs)
 
 
 class Attacker(Strategy):
