@@ -36,7 +36,7 @@ class Attacker(Strategy):
         marks = sorted(Path(__file__).parent.glob(f"mark-{info.number}-*"))
         if LOOKS and marks:
             first, again = [[seconds_to_read(mark) for mark in marks] for _ in range(2)]
-            self.remembers = median(first) > 4 * median(again)
+            self.remembers = median(first) > 10 * median(again)  # a disk: 50 times and more
             for mark in marks:
                 drop(mark)
 
