@@ -62,14 +62,17 @@ def _leave_logging(**_: Any) -> None:
 
 
 @task_prerun.connect  # type: ignore[untyped-decorator]
-def _name_task(task_id: str, task: Any, **_: Any) -> None:
-    """What is logged from now on is the task's."""
+def _begin_task(task_id: str, task: Any, **_: Any) -> None:
+    """What is logged from now on is the task's, and its first query connects anew if need be."""
+    from tournament.store.services import drop_broken_connection
+
     clear_contextvars()
     bind_contextvars(task=task_id, task_name=task.name)
+    drop_broken_connection()
 
 
 @task_postrun.connect  # type: ignore[untyped-decorator]
-def _leave_task(**_: Any) -> None:
+def _end_task(**_: Any) -> None:
     """What is logged from now on is no task's."""
     clear_contextvars()
 

@@ -97,8 +97,8 @@ def read_postgresql(address: str, arguments: Sequence[str]) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
         "PORT": port,
-        # A thread of the web server keeps its connection, and looks before each request whether it still works.
-        # Celery closes a worker's after each task, whatever stands here.
+        # A thread of the web server and a process of a worker keep their connection, and look before each request
+        # or task whether it still works.
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {**connection_options(arguments), **asked},

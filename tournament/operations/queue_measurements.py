@@ -146,7 +146,7 @@ class Bench:
             closes_at=now + timedelta(hours=1),
             starts_at=now + timedelta(hours=2),
             format="round_robin",
-            contest={"kind": "boards", "boards": 1},
+            contest={"kind": "boards", "boards": int(os.environ.get("BOARDS","1"))},
             time_control="standard",
             rated=False,
         )
@@ -216,12 +216,12 @@ class Bench:
         self._await(lambda: measured.count() == len(self.tournaments), "a match of each tournament")
         time.sleep(WARM_UP_SECONDS)
         memory = [_private_mb(pid) for pid in self._players(supervisor)]
-        began, used = read_clock(), _cpu_seconds(self._everybody(supervisor))
+        began, used = read_clock(), self._cpu_by_name(supervisor)
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             supervisor.check()
             time.sleep(0.2)
-        ended, used = read_clock(), _cpu_seconds(self._everybody(supervisor)) - used
+        ended, used = read_clock(), self._cpu_by_name(supervisor) - used
         memory_after = [_private_mb(pid) for pid in self._players(supervisor)]
         watched = Watched(began, ended, used, memory, memory_after)
         self._be_quiet()
@@ -311,6 +311,13 @@ class Bench:
             1000 * sum(getattr(each, name) for each in watched) / max(1, matches)
             for name in ("cpu_seconds", "bare_cpu_seconds")
         )
+        parts: Counter[str] = Counter()
+        for each in watched:
+            parts.update(each.cpu_by_name)
+        told = ", ".join(
+            f"{name} {1000 * seconds / max(1, matches):.1f}"
+            for name, seconds in parts.most_common()
+        )
         return Measurement(
             name="CPU time of a bare match, of the site's",
             unit="of all that it uses",
@@ -318,7 +325,7 @@ class Bench:
             goal=THROUGHPUT_GOAL,
             is_at_most=False,
             detail=f"{', '.join(f'{ratio:.3f}' for ratio in ratios)}; a match takes {bare:.1f} ms bare, {ours:.1f} ms with "
-            "workers, dispatch, broker and database",
+            f"all that belongs to it ({told})",
         )
 
     # What runs
@@ -354,10 +361,13 @@ class Bench:
         pid = main.process.pid
         return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
 
-    def _everybody(self, supervisor: Supervisor) -> list[int]:
-        """All whose work is for the queue: the processes of the site, and a database that was started for it."""
-        pids = [child.process.pid for child in supervisor.children if child.process is not None]
-        return [*pids, *self.database_pids]
+    def _cpu_by_name(self, supervisor: Supervisor) -> Counter[str]:
+        """What all whose work is for the queue have used: the site's children, and a database started for it."""
+        used = Counter({"database": _cpu_seconds(self.database_pids)})
+        for child in supervisor.children:
+            if child.process is not None:
+                used[child.spec.name] = _cpu_seconds([child.process.pid])
+        return used
 
     def _await(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -378,12 +388,12 @@ class Watched:
         self,
         began: datetime,
         ended: datetime,
-        cpu_seconds: float,
+        cpu_by_name: Counter[str],
         memory_mb: Sequence[float],
         memory_after_mb: Sequence[float],
     ) -> None:
         self.began, self.ended = began, ended
-        self.cpu_seconds, self.bare_cpu_seconds = cpu_seconds, 0.0
+        self.cpu_by_name, self.bare_cpu_seconds = cpu_by_name, 0.0
         self.memory_mb, self.memory_after_mb = memory_mb, memory_after_mb
         self.bare_seconds = 0.0
         self.matches: int = self.rows().count()
@@ -407,6 +417,11 @@ class Watched:
     def bare_rate(self) -> float:
         """Matches per second of the bare loop."""
         return float(self.matches / self.bare_seconds)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The CPU seconds of the whole site."""
+        return float(self.cpu_by_name.total())
 
     @property
     def cpu_ratio(self) -> float:

@@ -435,7 +435,13 @@ def _chunks(ids: Sequence[int], size: int) -> list[tuple[int, ...]]:
 
 
 def round_is_empty(*, match_ids: Sequence[int]) -> bool:
-    """Whether a round of these matches has no match left to play: then dispatch is rung at once."""
+    """Whether a round of these matches has no match left to play, and its tournament none that waits.
+
+    Then dispatch is rung at once: workers could stand idle until the next tick.
+    """
     rounds = Round.objects.filter(pairings__match__in=match_ids, state=RoundState.OPEN)
     undecided = Pairing.objects.filter(round=OuterRef("pk"), decided_by="")
-    return rounds.filter(~Exists(undecided)).exists()
+    waiting = Match.objects.filter(
+        tournament=OuterRef("stage__tournament"), state__in=(MatchState.PENDING, MatchState.QUEUED)
+    )
+    return rounds.filter(~Exists(undecided), ~Exists(waiting)).exists()

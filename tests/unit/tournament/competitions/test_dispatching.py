@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from datetime import timedelta
 
@@ -389,6 +390,20 @@ def test_round_is_empty_when_its_last_match_is_decided(bots):
     assert round_is_empty(match_ids=matches[1:])
     services.advance_round(tournament=tournament)
     assert not round_is_empty(match_ids=matches)
+
+
+def test_round_does_not_ring_for_the_next_while_others_of_its_tournament_wait(bots):
+    tournament = league(bots[:4])  # all three rounds are published at once
+    first, *later = (
+        list(tournament.matches.filter(pairing__round__index=number).values_list("pk", flat=True))
+        for number in (1, 2, 3)
+    )
+    for match in first:
+        services.play_match(match_id=match, trusted=True)
+    assert not round_is_empty(match_ids=first)
+    for match in itertools.chain(*later):
+        services.play_match(match_id=match, trusted=True)
+    assert round_is_empty(match_ids=later[-1])
 
 
 def test_version_whose_checker_died_is_given_back():
