@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from django.db.models import F, Prefetch, Q, QuerySet, Subquery
@@ -259,11 +259,13 @@ def _pairing(
 
 def match_to_play(pk: int) -> Match:
     """A match with all that its spec needs loaded."""
-    return (
-        Match.objects.select_related("tournament", "pairing__round__stage__tournament")
+    match = (
+        Match.objects.select_related("pairing__round__stage__tournament")
         .prefetch_related("pairing__entrants")
         .get(pk=pk)
     )
+    match.tournament = match.pairing.round.stage.tournament  # the same row, joined once
+    return match
 
 
 def time_controls_of_matches(matches: Collection[int]) -> dict[int, str]:
@@ -279,31 +281,57 @@ def match_spec(match: Match) -> MatchSpec:
     """
     tournament = match.tournament
     stage = match.pairing.round.stage
-    entrants = [part.entrant_id for part in match.pairing.entrants.all()]
-    refs = _sealed_entrants(tournament.pk, tournament.commitment)
-    if not refs.keys() >= set(entrants):  # somebody has entered late
-        _sealed_entrants.cache_clear()
-        refs = _sealed_entrants(tournament.pk, tournament.commitment)
     return MatchSpec(
         game=tournament.game,
         ruleset=stage_ruleset(stage),
         match_key=match.pairing.key,
         contest=stage_contest(stage),
         time_control=stage_time_control(stage),
-        entrants=tuple(refs[entrant] for entrant in entrants),
+        entrants=tuple(sealed.ref for sealed in _sealed_of(match)),
         deals=DealSource(
             prk=tournament_key(tournament), tournament_id=tournament.slug, reveal=False
         ),
     )
 
 
+def versions_of(match: Match) -> list[tuple[int, ...]]:
+    """By entrant, in the order of the match, the ids of the versions that play for it, each in its bot's place.
+
+    Wants a row of `match_to_play`.
+    """
+    return [sealed.versions for sealed in _sealed_of(match)]
+
+
+class _Sealed(NamedTuple):
+    """A seeded entrant: frozen, so nothing of it changes any more."""
+
+    ref: EntrantRef
+    versions: tuple[int, ...]
+
+
+def _sealed_of(match: Match) -> list[_Sealed]:
+    tournament = match.tournament
+    entrants = [part.entrant_id for part in match.pairing.entrants.all()]
+    sealed = _sealed_entrants(tournament.pk, tournament.commitment)
+    if not sealed.keys() >= set(entrants):  # somebody has entered late
+        _sealed_entrants.cache_clear()
+        sealed = _sealed_entrants(tournament.pk, tournament.commitment)
+    return [sealed[entrant] for entrant in entrants]
+
+
 @lru_cache(maxsize=64)
-def _sealed_entrants(pk: int, commitment: str) -> dict[int, EntrantRef]:
-    """The seeded entrants as records name them, by id; kept, since each is frozen when it has its seed."""
+def _sealed_entrants(pk: int, commitment: str) -> dict[int, _Sealed]:
+    """The seeded entrants by id; kept, since each is frozen when it has its seed."""
     entrants = Entrant.objects.filter(
         tournament=pk, tournament__commitment=commitment, seed__isnull=False
     ).prefetch_related(BOTS)
-    return {entrant.pk: entrant_ref(entrant) for entrant in entrants}
+    return {
+        entrant.pk: _Sealed(
+            entrant_ref(entrant),
+            tuple(part.version_id for part in entrant.bots.all() if part.version_id is not None),
+        )
+        for entrant in entrants
+    }
 
 
 def entrant_ref(entrant: Entrant) -> EntrantRef:

@@ -42,6 +42,7 @@ from tournament.competitions.selectors.engine_values import (
     match_to_play,
     pairing_view,
     stage_format,
+    versions_of,
 )
 from tournament.competitions.selectors.tables import record_name
 from tournament.competitions.services.rounds import store_result
@@ -194,10 +195,11 @@ CRASHES = frozenset({Ending.CRASH, Ending.MEMORY})
 def _count_match(match: Match, played: PlayedMatch) -> None:
     """Count the match for every version in it: one that crashes again and again is set aside."""
     crashes = _crashes(match, played)
-    parts = match.pairing.entrants.values_list(
-        "index", "entrant__bots__position", "entrant__bots__version"
-    )
-    versions = {version: crashes.get((index, position)) for index, position, version in parts}
+    versions = {
+        version: crashes.get((entrant, bot))
+        for entrant, playing in enumerate(versions_of(match))
+        for bot, version in enumerate(playing)
+    }
     for version in sorted(versions):
         if count_match(version_id=version, crash=versions[version]):
             logger.warning("version %s is set aside for its crashes, after %s", version, match)
