@@ -25,6 +25,7 @@ from typing import NamedTuple
 import msgspec
 
 from engine.errors import ArenaError
+from engine.record import MIN_RATED_BOARDS
 from engine.sandbox.probe import require_sandbox
 from tournament.operations.console import Console
 from tournament.operations.errors import OperationsError
@@ -93,6 +94,14 @@ def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="play bots without a sandbox: matches are much shorter then, and the queue's part much larger",
     )
     parser.add_argument(
+        "--boards",
+        type=int,
+        default=MIN_RATED_BOARDS,
+        metavar="N",
+        help="how many boards a match has; by default as many as in a tournament whose organiser says nothing else. "
+        "With fewer the queue's part of a match is larger",
+    )
+    parser.add_argument(
         "--slots",
         type=int,
         default=cores(),
@@ -117,8 +126,8 @@ def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "--json", action="store_true", help="print one JSON object instead of a table"
     )
     options = parser.parse_args(arguments)
-    if min(options.slots, options.pairs, options.seconds, options.claims) < 1:
-        parser.error("--slots, --pairs, --seconds and --claims are at least 1")
+    if min(options.boards, options.slots, options.pairs, options.seconds, options.claims) < 1:
+        parser.error("--boards, --slots, --pairs, --seconds and --claims are at least 1")
     return options
 
 
@@ -149,6 +158,7 @@ def run(options: argparse.Namespace, console: Console) -> tuple[list[Measurement
             socket_path,
             options.slots,
             console,
+            boards=options.boards,
             trusted=options.trusted,
             database_pids=database_pids,
         )
@@ -177,6 +187,7 @@ def tell(measurements: Sequence[Measurement], database: str, options: argparse.N
         answer = {
             "python": platform.python_version(),
             "database": database,
+            "boards": options.boards,
             "slots": options.slots,
             "sandbox": held,
             "measurements": [
@@ -185,7 +196,7 @@ def tell(measurements: Sequence[Measurement], database: str, options: argparse.N
         }
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
         return
-    print(f"{database}, {options.slots} at once, sandbox: {held}")
+    print(f"{database}, matches of {options.boards} boards, {options.slots} at once, sandbox: {held}")
     for row in measurements:
         sign = "≤" if row.is_at_most else "≥"
         missed = "" if row.is_reached else "  MISSED"

@@ -21,8 +21,8 @@ def reference_plugins() -> Sequence[InstalledPlugin]:
     return [plugin for plugin in installed_plugins() if plugin.distribution == DISTRIBUTION]
 
 
-def reference_wheel(plugin: InstalledPlugin) -> bytes:
-    """The wheel of a reference bot; equal sources give equal bytes.
+def reference_wheel(plugin: InstalledPlugin, *, name: str = "") -> bytes:
+    """The wheel of a reference bot, by its own or another name; equal sources give equal bytes.
 
     Raises OperationsError if its module is missing.
     """
@@ -31,7 +31,7 @@ def reference_wheel(plugin: InstalledPlugin) -> bytes:
         raise OperationsError(
             f"The reference bot {plugin.name} is not installed with the project; install it again"
         )
-    return pack_module(Path(spec.origin), bot=plugin.name, version=plugin.version)
+    return pack_module(Path(spec.origin), bot=name or plugin.name, version=plugin.version)
 
 
 def submit_reference_bots(report: Callable[[str], None]) -> Sequence[Bot]:

@@ -97,11 +97,12 @@ class Bench:
         slots: int,
         console: Console,
         *,
+        boards: int,
         trusted: bool,
         database_pids: Sequence[int] = (),
     ) -> None:
         self.home, self.socket_path, self.slots = home, socket_path, slots
-        self.console, self.trusted = console, trusted
+        self.console, self.boards, self.trusted = console, boards, trusted
         self.database_pids = database_pids
         self.tournaments: list[Tournament] = []
 
@@ -120,15 +121,9 @@ class Bench:
         )
 
     def _bot(self, house: Player, number: int) -> Bot:
-        """A bot that plays at random, as if its check had been passed."""
-        plugin = next(plugin for plugin in reference_plugins() if plugin.name == "random")
-        source = Path(plugin.entry_point.replace(".", "/") + ".py")
-        module = Path(settings.BASE_DIR) / source
-        data = (
-            pack_module(module, bot=f"bench{number}", version="1.0")
-            if module.exists()
-            else reference_wheel(plugin)
-        )
+        """One of the reference bots by turns, under a name of its own, as if its check had been passed."""
+        plugins = reference_plugins()
+        data = reference_wheel(plugins[number % len(plugins)], name=f"bench{number}")
         version = submit_wheel(owner=house, data=data)
         rows = BotVersion.objects.filter(pk=version.pk)
         VERSION_TRANSITIONS.move(rows, VersionState.RUNNING, lease_owner="bench", lease_until=Now())
@@ -146,7 +141,7 @@ class Bench:
             closes_at=now + timedelta(hours=1),
             starts_at=now + timedelta(hours=2),
             format="round_robin",
-            contest={"kind": "boards", "boards": int(os.environ.get("BOARDS","1"))},
+            contest={"kind": "boards", "boards": self.boards},
             time_control="standard",
             rated=False,
         )
