@@ -78,6 +78,13 @@ class ModeratedBotAdmin(BotAdmin):
 
     operations = (
         *BotAdmin.operations,
+        Operation(
+            name="lift",
+            label="Lift the pause",
+            run=lambda row, _, __: services.lift_pause(bot=row),
+            allows=lambda row: bool(row.paused_reason),
+            warning="One that is suspended stays paused: its suspension is lifted by itself.",
+        ),
         _suspension(
             "Unlike a pause it also takes the bot out of what is being played. Lifting it lets it enter and "
             "upload again; disqualifications and scrimmages stay gone."

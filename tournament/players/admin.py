@@ -55,6 +55,12 @@ MOST_ROWS = 1000
 LONGEST_ID = 18
 """Digits of an id; every number of so many fits the database."""
 _STAMP = "%Y-%m-%d %H:%M"
+_FILTERS_ASK = (
+    "",
+    *(f"__{ask}" for ask in ("exact", "id__exact", "isnull", "isempty", "gte", "lt")),
+    *(f"__{part}" for part in ("year", "month", "day")),
+)
+"""What the filters beside a list ask of their field, as it follows its name in an address."""
 
 admin.site.site_header = "Domino Arena"
 admin.site.site_title = "Domino Arena"
@@ -83,7 +89,20 @@ class ReadOnlyMixin:
 
 
 class BoundedListMixin:
-    """A list that takes a number too large for the database as any other filter that makes no sense."""
+    """A list that is narrowed by its own filters alone, and takes a number too large for the database as nonsense.
+
+    Django narrows a list by any field of the model that an address names (``?email__startswith=a``), which would tell
+    of fields that the viewer is not shown, and by patterns that take for ever.
+    """
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
+        """Whether an address may narrow the list so: as one of the list's filters does."""
+        assert request is not None  # Django gives it since 5.0
+        own: Any = self  # a ModelAdmin
+        names = [own.date_hierarchy, *map(_field_of, own.get_list_filter(request))]
+        asked = {f"{name}{ask}" for name in names if name for ask in _FILTERS_ASK}
+        allowed: bool = super().lookup_allowed(lookup, value, request)  # type: ignore[misc] # ModelAdmin's
+        return allowed and lookup in asked
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """The list. Raises IncorrectLookupParameters, which Django answers with the whole list."""
@@ -91,6 +110,17 @@ class BoundedListMixin:
             return super().get_changelist_instance(request)  # type: ignore[misc] # ModelAdmin's
         except (OverflowError, DataError) as error:
             raise IncorrectLookupParameters(str(error)) from error
+
+
+def _field_of(filter_of_list: Any) -> str | None:
+    """What a filter of a list is named by in addresses."""
+    if isinstance(filter_of_list, tuple):
+        name: str = filter_of_list[0]
+        return name
+    if isinstance(filter_of_list, str):
+        return filter_of_list
+    parameter: str | None = filter_of_list.parameter_name
+    return parameter
 
 
 class ReadOnlyAdmin(BoundedListMixin, ReadOnlyMixin, ModelAdmin):  # type: ignore[type-arg] # generic for mypy only
@@ -481,12 +511,6 @@ class BotAdmin(OperationsAdmin):
             allows=lambda row: not row.paused_reason,
             form=ReasonForm,
             warning="It enters nothing and submits nothing until the pause is lifted.",
-        ),
-        Operation(
-            name="lift",
-            label="Lift the pause",
-            run=lambda row, _, __: services.lift_bot(bot=row),
-            allows=lambda row: bool(row.paused_reason),
         ),
     )
 

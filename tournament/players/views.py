@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 from django.conf import settings
@@ -50,9 +50,11 @@ def client_address(request: HttpRequest) -> str | None:
     seen = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
     address = seen if settings.HTTPS and seen else request.META.get("REMOTE_ADDR", "")
     try:
-        return str(ip_address(address))
+        found = ip_address(address)
     except ValueError:  # a Unix socket has none
         return None
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return str(mapped or found)  # where IPv6 listens for both, IPv4 comes as ::ffff:192.0.2.1
 
 
 def locked_out(

@@ -13,7 +13,6 @@ import logging
 import math
 import time
 from dataclasses import dataclass
-from ipaddress import IPv6Address, ip_address, ip_network
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -24,14 +23,13 @@ from redis import ConnectionPool
 from redis.exceptions import RedisError
 
 from tournament.players.models import Player
+from tournament.players.services.accounts import network_of
 from tournament.players.views import client_address
 
 logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 0.25
 AWAY_SECONDS = 10.0
-_IPV6_NETWORK = 64
-"""Who has one address of these has all others of the network, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +82,7 @@ def asker(request: HttpRequest, *, by_cookie: bool) -> str:
     """Who asks, for counting: a player by their cookie, else the network address."""
     if by_cookie and isinstance(request.user, Player):
         return name_of(request.user)
-    address = ip_address(client_address(request) or "0.0.0.0")  # noqa: S104 a Unix socket has none
-    if isinstance(address, IPv6Address):
-        return str(ip_network((address, _IPV6_NETWORK), strict=False))
-    return str(address)
+    return network_of(client_address(request) or "0.0.0.0")  # noqa: S104 a Unix socket has none
 
 
 def name_of(player: Player) -> str:

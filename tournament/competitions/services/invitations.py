@@ -29,6 +29,8 @@ from tournament.store.clock import read_clock
 
 MOST_OPEN = 10
 """So many invitations of a player may be open at once in a tournament."""
+MOST_SENT = 30
+"""So many a player may send in a tournament in all, the ones taken back among them: each tells others something."""
 
 
 @transaction.atomic
@@ -74,6 +76,11 @@ def _check_no_other(tournament: Tournament, bot: Bot, invited: Bot, by: Player) 
     mine = pending.filter(bot__owner=by)
     if mine.count() >= MOST_OPEN:
         raise EntryError(f"{MOST_OPEN} invitations of yours are open: take one back first")
+    if PairInvitation.objects.filter(tournament=tournament, bot__owner=by).count() >= MOST_SENT:
+        raise EntryError(
+            f"you have sent {MOST_SENT} invitations for {tournament.name}, the most that one may: find a "
+            "partner outside, and let them invite you"
+        )
     most = tournament.max_bots_per_player
     held = set(mine.values_list("bot", flat=True)) | set(
         by.bots.filter(entries__tournament=tournament, entries__is_current=True).values_list(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -428,9 +429,10 @@ def _check_duration(
 def _check_description(plan: Plan, errors: dict[str, str]) -> str:
     if not 1 <= len(plan.name.strip()) <= 100 or not plan.name.isprintable():
         errors["name"] = "give it a name of 1 to 100 printable characters"
-    if len(plan.description) > LONGEST_DESCRIPTION or "\x00" in plan.description:
+    if len(plan.description) > LONGEST_DESCRIPTION or _NO_TEXT.search(plan.description):
         errors["description"] = (
-            f"this is a text of at most {LONGEST_DESCRIPTION} characters, none of them the zero character"
+            f"this is a text of at most {LONGEST_DESCRIPTION} characters, none of them the zero character or half a "
+            "character"
         )
     slug = plan.slug or _free_slug(plan.name)
     if not slug or slug != slugify(slug) or len(slug) > 60:
@@ -451,6 +453,8 @@ MOST_ROUNDS = 1000
 MOST_MATCHES_A_DAY = 1_000_000
 LONGEST_STAGE = 60 * 24 * 366
 LONGEST_DESCRIPTION = 10_000
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+"""What no database takes in a text: zero, and halves of characters, which JSON can spell."""
 MOST_IN_FLIGHT = 1_000_000
 FARTHEST = timedelta(days=36_600)
 """Times are at most so far away; what is farther was typed wrongly."""

@@ -8,12 +8,13 @@ from tournament.moderation.services.erasure import (
     erasures_file,
     repeat_erasures,
 )
-from tournament.moderation.services.suspension import lift_suspension, suspend
+from tournament.moderation.services.suspension import lift_pause, lift_suspension, suspend
 
 __all__ = [
     "check_erasable",
     "erase_player",
     "erasures_file",
+    "lift_pause",
     "lift_suspension",
     "repeat_erasures",
     "suspend",

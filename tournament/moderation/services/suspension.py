@@ -120,6 +120,20 @@ def lift_suspension(*, suspension: Suspension, by: Player | None = None) -> Susp
     return suspension
 
 
+def lift_pause(*, bot: Bot) -> Bot:
+    """End the pause of a bot, by whoever may pause bots. Raises ModerationError while a suspension holds it.
+
+    Who suspends judges people; a pause is a smaller matter, and its right must not undo the greater.
+    """
+    if bot.pk in _bots_held(bot.owner):
+        raise ModerationError(
+            f"{bot.name} is suspended, or its owner is: a moderator lifts that, at the suspension"
+        )
+    if bot.owner.erased_at is not None:
+        raise ModerationError(f"{bot.owner.username} has been erased")
+    return players.lift_bot(bot=bot)
+
+
 def _bots_held(owner: Player) -> set[int]:
     """The bots that other suspensions hold, of them or of their owner."""
     others = Suspension.objects.filter(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zoneinfo
 from datetime import timedelta
+from ipaddress import IPv6Address, ip_address, ip_network
 
 from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
@@ -72,9 +73,20 @@ def _save(player: Player, address: str | None) -> Player:
     return player
 
 
+def network_of(address: str) -> str:
+    """What visitors are counted by: an IPv4 address itself, of IPv6 the first of its /64.
+
+    Who has one address of these has all others of that network, too.
+    """
+    found = ip_address(address)
+    if isinstance(found, IPv6Address):
+        return str(ip_network((found, 64), strict=False).network_address)
+    return str(found)
+
+
 def _count_sign_up(address: str) -> None:
-    """Note an account from the address. Raises AccountError if it has had its share of this hour."""
-    now = read_clock()
+    """Note an account from the address. Raises AccountError if its network has had its share of this hour."""
+    now, address = read_clock(), network_of(address)
     SignUp.objects.filter(at__lt=now - _HOUR).delete()
     recent = SignUp.objects.filter(address=address).order_by("-at")
     oldest = recent[settings.SIGN_UPS_AN_HOUR - 1 : settings.SIGN_UPS_AN_HOUR].first()

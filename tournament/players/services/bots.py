@@ -138,10 +138,16 @@ def retry_version(*, version: BotVersion) -> BotVersion:
 
 
 def pause_bot(*, bot: Bot, reason: str) -> Bot:
-    """Keep a bot from entering tournaments and submitting versions. Raises SubmissionError without a reason."""
+    """Keep a bot from entering tournaments and submitting versions.
+
+    Raises SubmissionError without a reason, and for a bot that is paused: its reason is who paused it's to change.
+    """
     _require(reason)
-    bot.paused_reason = reason.strip()[:200]
-    bot.save(update_fields=["paused_reason"])
+    reason = reason.strip()[:200]
+    if not Bot.objects.filter(pk=bot.pk, paused_reason="").update(paused_reason=reason):
+        bot.refresh_from_db(fields=["paused_reason"])
+        raise SubmissionError(f"{bot.name} is paused already: {bot.paused_reason}")
+    bot.paused_reason = reason
     return bot
 
 

@@ -9,6 +9,7 @@ from tournament.competitions import services
 from tournament.competitions.errors import EntryError, TournamentStateError
 from tournament.competitions.models import Entrant, InvitationState, Notice, PairInvitation
 from tournament.competitions.selectors import invitations_of
+from tournament.competitions.services.invitations import MOST_SENT
 
 pytestmark = pytest.mark.django_db
 
@@ -90,6 +91,18 @@ def test_invitation_can_be_taken_back_by_who_sent_it_alone(ann, bob, alpha, beta
     assert "taken back" in told(bob)[-1]
     with pytest.raises(EntryError, match="taken back"):
         services.accept_invitation(invitation=invitation, by=bob)
+
+
+def test_nobody_is_told_of_invitations_without_end(ann, bob, alpha, beta):
+    cup = pairs()
+    PairInvitation.objects.bulk_create(
+        PairInvitation(tournament=cup, bot=alpha, invited=beta, state=InvitationState.WITHDRAWN)
+        for _ in range(MOST_SENT - 1)
+    )
+    services.withdraw_invitation(invitation=invite(cup, alpha, beta), by=ann)
+    with pytest.raises(EntryError, match=f"you have sent {MOST_SENT} invitations"):
+        invite(cup, alpha, beta)
+    assert len(told(bob)) == 2, "of the one that was sent, and of its being taken back"
 
 
 def test_what_nobody_answered_expires_at_the_close(ann, bob, alpha, beta):

@@ -94,6 +94,22 @@ def test_bot_stays_paused_while_another_suspension_holds_it(site):
     assert Bot.objects.get(name="aces").paused_reason == ""
 
 
+@pytest.mark.parametrize("whom", ["bot", "player"])
+def test_who_may_pause_bots_lifts_no_suspension(site, whom):
+    subject = site.bots[0] if whom == "bot" else site.ann
+    suspension = suspend(subject=subject, reason="it cheats", by=site.root)
+    client = Client()
+    client.force_login(site.olga)
+    for operation, form in (("lift", {}), ("pause", {"reason": "nothing to see"})):
+        path = f"/admin/players/bot/operate/{operation}/?ids={site.bots[0].pk}"
+        client.post(path, form)
+        assert Bot.objects.get(name="alpha").paused_reason == "it cheats"
+    lift_suspension(suspension=suspension, by=site.root)
+    players.pause_bot(bot=Bot.objects.get(name="alpha"), reason="too loud")
+    client.post(f"/admin/players/bot/operate/lift/?ids={site.bots[0].pk}")
+    assert Bot.objects.get(name="alpha").paused_reason == ""
+
+
 @pytest.mark.parametrize(
     ("who", "by", "reason", "message"),
     [

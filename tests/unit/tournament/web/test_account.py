@@ -173,6 +173,7 @@ def test_password_that_was_tried_is_not_kept(client, site):
         (True, "6.6.6.6, 10.0.0.1", "10.0.0.1"),  # the last one is the server's before the site
         (True, "", "127.0.0.1"),
         (True, "nonsense", None),
+        (True, "::ffff:192.0.2.7", "192.0.2.7"),  # IPv4 where IPv6 listens for both: not all of it one /64
     ],
 )
 def test_address_is_taken_from_whom_can_be_trusted(rf, settings, https, forwarded, expected):
@@ -195,6 +196,11 @@ def test_one_address_makes_so_many_accounts_an_hour(db, settings):
     SignUp.objects.update(at=F("at") - timedelta(hours=1, seconds=1))
     assert make("one2").status_code == 302
     assert SignUp.objects.count() == 1
+    own_network = [f"2001:db8::{number}" for number in range(1, 4)]
+    assert [
+        make(f"six{number}", REMOTE_ADDR=address).status_code
+        for number, address in enumerate(own_network)
+    ] == [302, 302, 200], "who has one address of IPv6 has all of its /64"
 
 
 def test_nobody_revokes_the_token_of_another(bob, token):

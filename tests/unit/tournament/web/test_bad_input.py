@@ -163,6 +163,7 @@ def test_series_that_cannot_be_is_refused_alike(
         ({"weight": 10**30}, "weight"),
         ({"name": "Winter\0Cup"}, "name"),  # PostgreSQL stores no such character
         ({"description": "cold\0"}, "description"),
+        ({"description": "half \ud83c"}, "description"),  # as JSON spells it
         ({"opens_at": "0001-01-01T00:00:00+05:00"}, "opens_at"),  # before there were times in UTC
         ({"starts_at": "9999-12-31T23:59:59Z"}, "starts_at"),
         (
