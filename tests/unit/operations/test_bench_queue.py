@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_what_was_played_while_it_was_watched_is_counted_by_tournament():
     play_all(start(make_tournament(bots[:2], name="Before")))
     began = read_clock()
     cup = play_all(start(make_tournament(bots, name="Meanwhile", format="round_robin")))
-    watched = Watched(began, read_clock(), 2.0, [], [])
+    watched = Watched(began, read_clock(), Counter(worker=1.5, broker=0.5), [], [])
     watched.bare_seconds, watched.bare_cpu_seconds = 1.5, 1.0
     assert watched.by_tournament() == {cup.pk: 3}
     assert (watched.bare_rate, watched.cpu_ratio) == (2.0, 0.5)
