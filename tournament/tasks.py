@@ -120,5 +120,11 @@ def publish(task: Task[..., Any], *args: Any, queue: str | None = None, **kwargs
         task.apply_async(args=args, kwargs=kwargs, queue=queue)
     except OperationalError as error:
         logger.warning("%s%r was not published: %s", task.name, args, error)
+@shared_task(name="tournament.send_mail")  # type: ignore[untyped-decorator]
+def send_mail() -> None:
+    """Send what players are to be told by mail; beat sends it every ten seconds, if the site sends any."""
+    players.send_due_mail()
+
+
         return False
     return True

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from tournament.competitions import services as competitions
 from tournament.operations.doctor import NEAR_BUDGET
+from tournament.players import services as players
 from tournament.scrimmages import selectors as scrimmage_rows
 from tournament.scrimmages import services as scrimmages
 from tournament.store.clock import read_clock
@@ -22,6 +23,7 @@ def keep_small() -> None:
     now = read_clock()
     competitions.expire_old_records(before=now - timedelta(days=settings.ARENA_RECORD_DAYS))
     scrimmages.expire_records(before=now - timedelta(days=settings.ARENA_SCRIMMAGE_DAYS))
+    players.drop_old_mail(now)
     _sweep()
     while is_over_budget() and _expire_some():
         if not _sweep():

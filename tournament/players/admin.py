@@ -395,7 +395,7 @@ class PlayerAdmin(SuperusersMixin, BoundedListMixin, UserAdmin, ModelAdmin):  # 
     prepopulated_fields: ClassVar = {"slug": ("username",)}
     fieldsets = (
         (None, {"fields": ("username", "slug", "password")}),
-        ("Person", {"fields": ("email", "time_zone")}),
+        ("Person", {"fields": ("email", "wants_mail", "time_zone")}),
         ("Rights", {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
         ("Dates", {"fields": ("last_login", "date_joined")}),
     )

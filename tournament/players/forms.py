@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zoneinfo
+from typing import Any
 
 from django import forms
 from django.conf import settings
@@ -11,7 +12,7 @@ from django.core.files.uploadedfile import UploadedFile
 from engine.wheels import too_large
 from tournament.players.errors import AccountError
 from tournament.players.models import Player, TokenScope
-from tournament.players.services import sign_up
+from tournament.players.services import ask_to_confirm, sign_up
 
 _FIELDS = {"password": "password1"}
 
@@ -34,7 +35,7 @@ class SignUpForm(forms.Form):
     )
     email = forms.EmailField(
         required=False,
-        help_text="Shown to nobody; for the operators of this site.",
+        help_text="Shown to nobody.",
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
     password1 = forms.CharField(
@@ -59,7 +60,7 @@ class SignUpForm(forms.Form):
     def save(self, address: str | None) -> Player | None:
         """The account, made from a network address; None if it cannot be, with the reasons at their fields."""
         try:
-            return sign_up(
+            player = sign_up(
                 username=self.cleaned_data["username"],
                 email=self.cleaned_data["email"],
                 password=self.cleaned_data["password1"],
@@ -71,6 +72,8 @@ class SignUpForm(forms.Form):
                     name = _FIELDS.get(field, field)
                     self.add_error(name if name in self.fields else None, message)
             return None
+        ask_to_confirm(player=player)
+        return player
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg] # generic for mypy only
@@ -84,7 +87,19 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg] # generic for mypy
         """Which fields."""
 
         model = Player
-        fields = ("time_zone", "email")
+        fields = ("time_zone", "email", "wants_mail")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not settings.ARENA_SENDS_MAIL:
+            del self.fields["wants_mail"]
+            self.fields["email"].help_text = "Shown to nobody; for the operators of this site."
+        elif self.instance.has_confirmed_mail:
+            self.fields["email"].help_text = "Shown to nobody. It is confirmed."
+        else:
+            self.fields["email"].help_text = (
+                "Shown to nobody. A link is sent there that confirms it is yours; before, nothing else is."
+            )
 
 
 class TokenForm(forms.Form):

@@ -33,6 +33,12 @@ class Player(AbstractUser):
     """Drawn at random, so that a list of erasures can name an account without saying whose it was."""
     erased_at = models.DateTimeField(null=True, blank=True, editable=False)
     """When the person was removed from the site; what is left are bots and a number."""
+    wants_mail = models.BooleanField("Notices by mail", default=True, db_default=True)
+    """Whether they like their notices by mail, if the site sends mail."""
+    confirmed_email = models.EmailField(blank=True, default="", db_default="", editable=False)
+    """The address that is known to be theirs; mail goes to no other."""
+    confirmation_at = models.DateTimeField(null=True, blank=True, editable=False)
+    """When they were last asked to confirm an address."""
 
     class Meta(AbstractUser.Meta):  # type: ignore[name-defined,misc] # the stubs do not have it
         verbose_name = "player"
@@ -46,6 +52,50 @@ class Player(AbstractUser):
         if not self.slug:
             self.slug = free_slug(self.username)
         super().save(*args, **kwargs)
+
+    @property
+    def has_confirmed_mail(self) -> bool:
+        """Whether the address that they gave is known to be theirs."""
+        return bool(self.email) and self.email == self.confirmed_email
+
+    @property
+    def takes_mail(self) -> bool:
+        """Whether notices are mailed to them, if the site sends mail."""
+        return self.is_active and self.wants_mail and self.has_confirmed_mail
+
+
+class MailKind(models.TextChoices):
+    """What a mail is for."""
+
+    NOTICE = "notice", "a notice"
+    CONFIRMATION = "confirmation", "the link that confirms an address"
+
+
+class OutgoingMail(models.Model):
+    """A mail that waits to be sent; deleted when it has been."""
+
+    player = models.ForeignKey(Player, on_delete=models.CASCADE, related_name="mails")
+    kind = models.CharField(max_length=12, choices=MailKind.choices, default=MailKind.NOTICE)
+    subject = models.CharField(max_length=200)
+    text = models.CharField(max_length=500, blank=True)
+    """Empty for a confirmation, whose link is made when it is sent."""
+    path = models.CharField(max_length=200, blank=True)
+    """The page that it is about."""
+    created_at = models.DateTimeField(db_default=Now())
+    run_after = models.DateTimeField(db_default=Now())
+    """When it is sent, or tried again."""
+
+    class Meta:
+        verbose_name = "mail"
+        constraints = [
+            models.CheckConstraint(
+                name="outgoingmail_kind_known", condition=Q(kind__in=MailKind.values)
+            ),
+        ]
+        indexes = [models.Index(fields=["run_after"], name="outgoingmail_due")]
+
+    def __str__(self) -> str:
+        return f"to {self.player_id}: {self.subject}"
 
 
 class SignUp(models.Model):

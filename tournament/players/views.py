@@ -17,18 +17,23 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from engine.errors import UsageError, WheelError
 from engine.games import GAMES
 from tournament.players import selectors
-from tournament.players.errors import SubmissionError, TokenError
+from tournament.players.errors import AccountError, SubmissionError, TokenError
 from tournament.players.forms import AccountForm, SignUpForm, TokenForm, UploadForm
 from tournament.players.models import VERSION_TRANSITIONS, BotVersion, Player, VersionState
 from tournament.players.services import (
+    ask_to_confirm,
+    confirm_mail,
     create_token,
+    read_link,
     revoke_token,
+    stop_mail,
     submit_wheel,
     withdraw_version,
 )
@@ -105,7 +110,9 @@ def account(request: HttpRequest) -> HttpResponse:
     )
     if account_form.is_valid():
         account_form.save()
-        messages.success(request, "Saved.")
+        is_asked = ask_to_confirm(player=player)
+        sent = f" A link that confirms the address is on its way to {player.email}." * is_asked
+        messages.success(request, f"Saved.{sent}")
         return redirect("players:account")
     if password_form.is_valid():
         update_session_auth_hash(request, password_form.save())
@@ -113,6 +120,32 @@ def account(request: HttpRequest) -> HttpResponse:
         return redirect("players:account")
     forms = {"account_form": account_form, "password_form": password_form}
     return render(request, "players/account.html", {"section": "account", **forms})
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def confirm(request: HttpRequest, token: str) -> HttpResponse:
+    """Confirm an address by the link that was sent to it; by a button, since mail programs look at links."""
+    try:
+        player = (confirm_mail if request.method == "POST" else read_link)(token=token)
+    except AccountError as error:
+        return render(request, "players/mail.html", {"why": str(error)}, status=HTTPStatus.GONE)
+    context = {"doing": "confirm", "name": player.username, "is_done": request.method == "POST"}
+    return render(request, "players/mail.html", context)
+
+
+@csrf_exempt
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def stop(request: HttpRequest, token: str) -> HttpResponse:
+    """End the mail to whom the link was sent. Mail programs post it as RFC 8058 says, without a cookie."""
+    if request.method == "POST":
+        try:
+            stop_mail(token=token)
+        except AccountError as error:
+            return render(request, "players/mail.html", {"why": str(error)}, status=HTTPStatus.GONE)
+    context = {"doing": "stop", "is_done": request.method == "POST"}
+    return render(request, "players/mail.html", context)
 
 
 @login_required

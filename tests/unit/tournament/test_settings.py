@@ -21,6 +21,8 @@ print(json.dumps({name: getattr(s, name, None) for name in (
     "SECURE_SSL_REDIRECT", "CSRF_TRUSTED_ORIGINS", "INSTALLED_APPS", "CELERY_BROKER_URL",
     "ARENA_WORKER_SLOTS", "DATABASES", "CELERY_TASK_ACKS_LATE", "CELERY_WORKER_PREFETCH_MULTIPLIER",
     "CELERY_BROKER_TRANSPORT_OPTIONS", "CELERY_RESULT_BACKEND", "SESSION_COOKIE_NAME",
+    "EMAIL_HOST_USER", "EMAIL_HOST_PASSWORD", "EMAIL_PORT", "EMAIL_USE_SSL", "EMAIL_USE_TLS", "ARENA_SITE",
+    "CELERY_BEAT_SCHEDULE",
 )}, default=str))
 """
 
@@ -161,3 +163,44 @@ def test_every_setting_is_documented_where_operators_look():
     assert read == set(re.findall(r"^(ARENA_[A-Z_]+)", docstring, re.MULTILINE))
     tabled = set(re.findall(r"^\| `(ARENA_[A-Z_]+)`", pages, re.MULTILINE))
     assert read | read_by_sandbox == tabled
+MAIL = {
+    "ARENA_MAIL": "smtps://ann%40example.org:p%2Fw@mail.example.org",
+    "ARENA_MAIL_FROM": "Arena <arena@example.org>",
+    "ARENA_SITE": "https://arena.example.org/",
+}
+
+
+def test_mail_server_is_read_from_its_address_and_rung_for(tmp_path):
+    found = load(tmp_path, **MAIL)
+    assert found["EMAIL_HOST_USER"] == "ann@example.org"
+    assert found["EMAIL_HOST_PASSWORD"] == "p/w"
+    assert (found["EMAIL_PORT"], found["EMAIL_USE_SSL"], found["EMAIL_USE_TLS"]) == (
+        465,
+        True,
+        False,
+    )
+    assert found["ARENA_SITE"] == "https://arena.example.org"
+    assert "mail" in found["CELERY_BEAT_SCHEDULE"]
+    assert load(tmp_path, **{**MAIL, "ARENA_MAIL": "smtp://host"})["EMAIL_USE_TLS"] is True
+    assert load(tmp_path, **{**MAIL, "ARENA_MAIL": "smtp://h?tls=no"})["EMAIL_USE_TLS"] is False
+    assert "mail" not in load(tmp_path)["CELERY_BEAT_SCHEDULE"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ARENA_MAIL", "mail.example.org"),  # how should it be spoken to?
+        ("ARENA_MAIL", "smtp://mail.example.org:mail"),  # no number
+        ("ARENA_MAIL", "smtp://mail.example.org?tls=maybe"),  # with or without?
+        ("ARENA_MAIL_FROM", ""),  # no server takes mail of nobody
+        ("ARENA_MAIL_FROM", "arena"),  # no address
+        ("ARENA_SITE", ""),  # links would lead nowhere
+        ("ARENA_SITE", "arena.example.org"),  # nor would these
+    ],
+)
+def test_mail_that_could_not_be_sent_is_refused_at_once(tmp_path, name, value):
+    said = load(tmp_path, fails=True, **{**MAIL, name: value})
+    assert name in said
+    assert "p%2Fw" not in said.rpartition("ImproperlyConfigured")[2]
+
+

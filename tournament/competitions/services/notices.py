@@ -1,13 +1,16 @@
-"""Notices: what the site tells the players of a tournament, on their pages."""
+"""Notices: what the site tells the players of a tournament, on their pages and by mail."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.db import transaction
 from django.db.models.functions import Now
+from django.urls import reverse
 
 from tournament.competitions.models import Notice, Tournament
 from tournament.players.models import Player
+from tournament.players.services import queue_mail
 
 
 def send_notice(tournament: Tournament, text: str) -> int:
@@ -16,13 +19,20 @@ def send_notice(tournament: Tournament, text: str) -> int:
     return tell_players(players, tournament, text)
 
 
+@transaction.atomic
 def tell_players(players: Iterable[Player], tournament: Tournament, text: str) -> int:
-    """Tell these players something about a tournament; how many those were."""
-    return len(
-        Notice.objects.bulk_create(
-            Notice(player=player, tournament=tournament, text=text[:500]) for player in players
-        )
+    """Tell these players something about a tournament, by mail too if they like that; how many those were."""
+    told, text = list(players), text[:500]
+    Notice.objects.bulk_create(
+        Notice(player=player, tournament=tournament, text=text) for player in told
     )
+    queue_mail(
+        told,
+        subject=f"Domino Arena: {tournament.name}",
+        text=text,
+        path=reverse("competitions:tournament", args=[tournament.slug]),
+    )
+    return len(told)
 
 
 def put_away_notices(*, player: Player) -> int:

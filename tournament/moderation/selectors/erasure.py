@@ -26,7 +26,7 @@ from tournament.moderation.selectors.activity import (
     living_tokens,
     open_scrimmages,
 )
-from tournament.players.models import FORMER, Bot, BotVersion, Player
+from tournament.players.models import FORMER, Bot, BotVersion, OutgoingMail, Player
 from tournament.players.selectors import sessions_of
 from tournament.scrimmages.models import Scrimmage
 
@@ -34,6 +34,7 @@ TEXTS: tuple[tuple[type[Model], str], ...] = (
     (LogEntry, "object_repr"),
     (LogEntry, "change_message"),
     (Notice, "text"),
+    (OutgoingMail, "text"),
     (Ruling, "reason"),
     (Entrant, "reason"),
     (Stage, "note"),

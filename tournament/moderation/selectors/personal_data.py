@@ -47,6 +47,9 @@ def personal_data(player: Player) -> dict[str, Any]:
             Player.objects.filter(pk=player.pk),
             "username",
             "email",
+            "confirmed_email",
+            "confirmation_at",
+            "wants_mail",
             "slug",
             "time_zone",
             "date_joined",
@@ -147,6 +150,7 @@ def personal_data(player: Player) -> dict[str, Any]:
             "seen_at",
             about=F("tournament__slug"),
         ),
+        "mails_to_be_sent": _rows(player.mails.all(), "subject", "text", "created_at"),
         "tournaments_organised": _rows(
             player.tournaments.all(), "slug", "name", "description", "created_at"
         ),

@@ -197,6 +197,7 @@ def _forget_texts(player: Player, name: str) -> None:
     own = ContentType.objects.get_for_model(Player)
     LogEntry.objects.filter(content_type=own, object_id=str(player.pk)).update(object_repr=name)
     Notice.objects.filter(player=player).delete()
+    player.mails.all().delete()
     for model, field, pk, text in texts_naming(player):
         limit: int | None = getattr(model._meta.get_field(field), "max_length", None)  # noqa: SLF001 Django's name of it
         changed = spell_names(player).sub(name, text)[:limit]
@@ -211,7 +212,8 @@ def _forget_person(player: Player, name: str) -> None:
     player.groups.clear()
     player.user_permissions.clear()
     player.username, player.slug = name, ""
-    player.first_name = player.last_name = player.email = ""
+    player.first_name = player.last_name = player.email = player.confirmed_email = ""
+    player.confirmation_at = None
     player.time_zone = "UTC"
     player.last_login = None
     player.is_active = player.is_staff = player.is_superuser = False

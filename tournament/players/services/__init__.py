@@ -13,6 +13,15 @@ from tournament.players.services.bots import (
     submit_wheel,
     withdraw_version,
 )
+from tournament.players.services.mail import (
+    ask_to_confirm,
+    confirm_mail,
+    drop_old_mail,
+    queue_mail,
+    read_link,
+    send_due_mail,
+    stop_mail,
+)
 from tournament.players.services.quarantine import Crash, count_match
 from tournament.players.services.sessions import end_sessions
 from tournament.players.services.tokens import authenticate_token, create_token, revoke_token
@@ -27,21 +36,28 @@ __all__ = [
     "Crash",
     "DueVersions",
     "allow_scrimmages",
+    "ask_to_confirm",
     "authenticate_token",
+    "confirm_mail",
     "count_match",
     "create_token",
+    "drop_old_mail",
     "end_sessions",
     "ensure_house",
     "lift_bot",
     "pause_bot",
     "quarantine_version",
+    "queue_mail",
     "queue_versions",
+    "read_link",
     "release_version",
     "retry_version",
     "return_expired_versions",
     "revoke_token",
     "run_validation",
+    "send_due_mail",
     "sign_up",
+    "stop_mail",
     "submit_wheel",
     "withdraw_version",
 ]

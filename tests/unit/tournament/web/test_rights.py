@@ -13,6 +13,7 @@ import pytest
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group
+from django.core import signing
 from django.db import transaction
 from django.test import Client
 from django.urls import URLResolver, get_resolver
@@ -40,6 +41,7 @@ ROLES = ("nobody", "ann", "bob", "olga", "otto", "mona", "sam", "root")
 """A visitor; whose it is; another player; the organiser of it, and of another; a moderator; staff without rights;
 a superuser."""
 LOGIN = "log in"
+ANNS_MAIL = "ann@example.org"
 DONE = "done"
 """200, or 302 to a page that says how it went."""
 
@@ -90,6 +92,8 @@ PAGES: dict[str, tuple[tuple[int | str, ...], tuple[int | str, ...]]] = {
     "/account/": (PLAYERS, PLAYERS),
     "/account/bots/": (PLAYERS, NO_POST),
     "/account/upload/": (PLAYERS, PLAYERS),
+    "/account/mail/{confirm}/confirm/": (EVERYBODY, EVERYBODY),
+    "/account/mail/{stop}/stop/": (EVERYBODY, EVERYBODY),
     "/account/tokens/": (PLAYERS, PLAYERS),
     "/account/tokens/{token}/revoke/": (NO_POST, OWNER_ACTS),
     "/account/data/": (PLAYERS, NO_POST),
@@ -342,6 +346,7 @@ class Visitors:
             template=SERIES["template"],
         )
         competitions.enter_series(series=series, bots=[alpha], by=site.ann)
+        Player.objects.filter(pk=site.ann.pk).update(email=ANNS_MAIL)
         token, _ = players.create_token(player=site.ann)
         suspension = suspend(subject=make_player("rude"), reason="was rude", by=site.root)
         ruling = Ruling.objects.create(
@@ -359,6 +364,8 @@ class Visitors:
             "rejected": site.rejected.pk,
             "entrant": entrant_of(site.open, "alpha").pk,
             "token": token.prefix,
+            "confirm": signing.dumps([site.ann.pk, ANNS_MAIL], salt="arena.mail.confirm"),
+            "stop": signing.dumps(site.ann.pk, salt="arena.mail.stop"),
             "trial": trial.pk,
             "scrimmage": site.scrimmage.pk,
             "invitation": invitation.pk,
@@ -540,12 +547,24 @@ def test_superuser_reads_all_tournaments_and_so_does_who_may_oversee(visitors):
 @pytest.mark.parametrize(
     ("role", "path", "allowed"),
     [
-        ("mona", "players/player/?email__startswith=a", False),  # letter by letter it tells the address
+        (
+            "mona",
+            "players/player/?email__startswith=a",
+            False,
+        ),  # letter by letter it tells the address
         ("mona", "players/player/?email__isempty=1", False),
-        ("mona", "players/player/?key__startswith=a", False),  # what the list of erasures names people by
+        (
+            "mona",
+            "players/player/?key__startswith=a",
+            False,
+        ),  # what the list of erasures names people by
         ("mona", "players/player/?is_staff__exact=1", True),  # a filter beside the list
         ("mona", "players/bot/?paused_reason__isempty=0", True),
-        ("olga", "competitions/match/?tournament__name__regex=(a+)%2B$", False),  # may take for ever
+        (
+            "olga",
+            "competitions/match/?tournament__name__regex=(a+)%2B$",
+            False,
+        ),  # may take for ever
         ("olga", "competitions/match/?tournament__id__exact=1", True),
         ("olga", "competitions/match/?state__regex=(a+)%2B$", False),
         ("olga", "competitions/tournament/?starts_at__year=2026", True),
