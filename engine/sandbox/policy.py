@@ -89,8 +89,11 @@ SELF_CALLS = ("getpgid", "getsid", "sched_getaffinity")
 """Asked of any other process, they would tell whether it exists."""
 _INT = 0xFFFFFFFF
 """Of an argument that is an ``int`` the kernel looks at the lower half, and a caller may leave anything in the upper."""
-_FUTEX_PRIVATE = 128
-"""Without it, one waits for whoever has the same file mapped, in whatever process."""
+_FUTEX_PRIVATE, _FUTEX_CLOCK_REALTIME = 128, 256
+"""Without the first, one waits for whoever has the same file mapped, in whatever process."""
+_FUTEX_WAIT, _FUTEX_WAKE, _FUTEX_WAIT_BITSET, _FUTEX_WAKE_BITSET = 0, 1, 9, 10
+FUTEX_OPERATIONS = (_FUTEX_WAIT, _FUTEX_WAKE, _FUTEX_WAIT_BITSET, _FUTEX_WAKE_BITSET)
+"""What locks of one thread need. Those that inherit priorities look up the process whose number lies in the lock."""
 IOCTL_REQUESTS = (_TCGETS, _FIOCLEX, _FIONCLEX, _TIOCGWINSZ)
 
 
@@ -133,10 +136,12 @@ def compile_filter() -> bytes:
         rules.allow(name, args=[seccompy.ArgCmp(0, seccompy.CmpOp.MASKED_EQ, 0, mask=_OF_CLOCKS)])
     for name in SELF_CALLS:
         rules.allow(name, args=[seccompy.ArgCmp(0, seccompy.CmpOp.MASKED_EQ, 0, mask=_INT)])
-    rules.allow(
-        "futex",
-        args=[seccompy.ArgCmp(1, seccompy.CmpOp.MASKED_EQ, _FUTEX_PRIVATE, mask=_FUTEX_PRIVATE)],
-    )
+    for operation in FUTEX_OPERATIONS:
+        wanted = operation | _FUTEX_PRIVATE
+        same = seccompy.ArgCmp(
+            1, seccompy.CmpOp.MASKED_EQ, wanted, mask=_INT & ~_FUTEX_CLOCK_REALTIME
+        )
+        rules.allow("futex", args=[same])
     for command in FCNTL_COMMANDS:
         rules.allow("fcntl", args={1: command})
     for advice in MADVISE_ADVICE:

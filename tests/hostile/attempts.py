@@ -157,6 +157,7 @@ PROCESSES = [
     Attempt("processes", "its parent's scheduler", "os.sched_getscheduler(PARENT)"),
     Attempt("processes", "its parent's locks", 'call("get_robust_list", PARENT, bytearray(8), bytearray(8))'),
     Attempt("processes", "wake who waits at a file of all", 'page = mmap.mmap(os.open(os.__file__, 0), 4096, flags=mmap.MAP_PRIVATE, prot=3)\nplace = (ctypes.c_char * 4).from_buffer(page)\ncall("futex", ctypes.byref(place), 1, 1, 0, 0, 0)'),
+    Attempt("processes", "a lock that inherits priorities", 'call("futex", bytearray(4), 6 | 128, 0, 0, 0, 0)'),
     Attempt("processes", "wait for a signal", "signal.sigtimedwait([signal.SIGCONT], 0)"),
 ]  # fmt: skip
 
