@@ -19,7 +19,10 @@ from structlog.contextvars import bound_contextvars
 
 from tournament.celery import stop_seconds
 from tournament.competitions import services as competitions
-from tournament.competitions.selectors.engine_values import time_controls_of_matches
+from tournament.competitions.selectors.engine_values import (
+    matches_to_play,
+    time_controls_of_matches,
+)
 from tournament.competitions.selectors.trials import time_controls_of_trials
 from tournament.competitions.services import Play
 from tournament.operations.housekeeping import keep_small
@@ -81,12 +84,15 @@ def try_entry(trial_id: int) -> None:
 def play_matches(match_ids: Sequence[int]) -> None:
     """Play a block of matches one after the other; each is claimed and recorded by itself."""
     recorded = []
+    loaded = matches_to_play(match_ids)
     began = time.monotonic()
     for match_id in match_ids:
         if stop_seconds() or time.monotonic() > began + settings.ARENA_BLOCK_SECONDS:
             break  # the rest stays queued, and dispatch queues it again
         with bound_contextvars(match=match_id, attempt=0):
-            came = competitions.play_match(match_id=match_id, stop_seconds=stop_seconds)
+            came = competitions.play_match(
+                match_id=match_id, stop_seconds=stop_seconds, loaded=loaded.get(match_id)
+            )
         if came is Play.RECORDED:
             recorded.append(match_id)
     if recorded and competitions.round_is_empty(match_ids=recorded):
@@ -114,17 +120,17 @@ def sweep() -> None:
     keep_small()
 
 
-def publish(task: Task[..., Any], *args: Any, queue: str | None = None, **kwargs: Any) -> bool:
-    """Send a message; False if the broker did not take it within its 2 s, which dispatch mends."""
-    try:
-        task.apply_async(args=args, kwargs=kwargs, queue=queue)
-    except OperationalError as error:
-        logger.warning("%s%r was not published: %s", task.name, args, error)
 @shared_task(name="tournament.send_mail")  # type: ignore[untyped-decorator]
 def send_mail() -> None:
     """Send what players are to be told by mail; beat sends it every ten seconds, if the site sends any."""
     players.send_due_mail()
 
 
+def publish(task: Task[..., Any], *args: Any, queue: str | None = None, **kwargs: Any) -> bool:
+    """Send a message; False if the broker did not take it within its 2 s, which dispatch mends."""
+    try:
+        task.apply_async(args=args, kwargs=kwargs, queue=queue)
+    except OperationalError as error:
+        logger.warning("%s%r was not published: %s", task.name, args, error)
         return False
     return True

@@ -8,14 +8,14 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from django.conf import settings
 from django.db import connections
 from django.db.models import Count
 from django.db.models.functions import Now
@@ -23,8 +23,8 @@ from django.db.models.functions import Now
 from engine.agents import BotSource
 from engine.record import MatchSpec
 from engine.runner import run_match
-from engine.wheels import pack_module
 from tournament.competitions.models import (
+    IN_FLIGHT,
     TRIAL_TRANSITIONS,
     Entrant,
     EntrantBot,
@@ -32,7 +32,6 @@ from tournament.competitions.models import (
     Match,
     MatchState,
     Tournament,
-    TournamentState,
     TrialState,
 )
 from tournament.competitions.selectors.engine_values import match_spec, match_to_play
@@ -42,8 +41,6 @@ from tournament.competitions.services import (
     create_tournament,
     dispatch,
     open_tournament,
-    pause_tournament,
-    resume_tournament,
     start_tournament,
 )
 from tournament.competitions.services.playing import _claim, release_match, wheel_source_of
@@ -177,7 +174,7 @@ class Bench:
             watched = [self._watch(supervisor, seconds) for _ in range(pairs)]
         finally:
             supervisor.stop()
-        yield self._shares(watched)
+        yield self._shares()
         yield self._memory(watched)
         yield self._throughput(watched)
         yield self._cpu(watched)
@@ -205,8 +202,6 @@ class Bench:
 
     def _watch(self, supervisor: Supervisor, seconds: float) -> Watched:
         """One pair: the workers for a while, then a bare loop of the same matches."""
-        for tournament in Tournament.objects.exclude(paused_reason=""):
-            resume_tournament(tournament=tournament)
         measured = Match.objects.filter(state=MatchState.FINISHED).values("tournament").distinct()
         self._await(lambda: measured.count() == len(self.tournaments), "a match of each tournament")
         time.sleep(WARM_UP_SECONDS)
@@ -216,29 +211,38 @@ class Bench:
         while time.monotonic() < deadline:
             supervisor.check()
             time.sleep(0.2)
-        ended, used = read_clock(), self._cpu_by_name(supervisor) - used
+        ended, used_then = read_clock(), self._cpu_by_name(supervisor)
         memory_after = [_private_mb(pid) for pid in self._players(supervisor)]
-        watched = Watched(began, ended, used, memory, memory_after)
-        self._be_quiet()
-        bystanders = [c.process.pid for c in supervisor.children if c.process is not None]
-        for pid in bystanders:
-            os.killpg(pid, signal.SIGSTOP)
-        try:
+        spent = {name: seconds - used[name] for name, seconds in used_then.items()}
+        watched = Watched(began, ended, spent, memory, memory_after)
+        with self._quiet(supervisor):
             watched.bare_seconds = self._bare_seconds(watched)
-        finally:
-            for pid in reversed(bystanders):
-                os.killpg(pid, signal.SIGCONT)
         self.console.say(
             f"{watched.matches} matches: {watched.rate:.1f}/s by the workers, {watched.bare_rate:.1f}/s bare"
         )
         return watched
 
-    def _be_quiet(self) -> None:
-        """Let what is being played end, and nothing else begin."""
-        for tournament in Tournament.objects.filter(state=TournamentState.RUNNING):
-            pause_tournament(tournament=tournament, reason="measuring")
-        running = Match.objects.filter(state=MatchState.RUNNING)
-        self._await(lambda: not running.exists(), "quiet")
+    @contextlib.contextmanager
+    def _quiet(self, supervisor: Supervisor) -> Iterator[None]:
+        """Meanwhile nothing of the site runs: what was handed out is played to its end, and everybody stands still."""
+        pids = {c.spec.name: c.process.pid for c in supervisor.children if c.process is not None}
+        stopped: list[int] = []
+
+        def stop(pid: int) -> None:
+            os.killpg(pid, signal.SIGSTOP)
+            stopped.append(pid)
+
+        try:
+            for name in ("beat", "control"):  # so that nothing more is handed out
+                stop(pids.pop(name))
+            in_flight = Match.objects.filter(state__in=IN_FLIGHT)
+            self._await(lambda: not in_flight.exists(), "quiet")
+            for pid in pids.values():
+                stop(pid)
+            yield
+        finally:
+            for pid in reversed(stopped):
+                os.killpg(pid, signal.SIGCONT)
 
     def _bare_seconds(self, watched: Watched) -> float:
         """How long processes of our own take for the same matches, with nothing around them."""
@@ -257,10 +261,11 @@ class Bench:
             raise OperationsError(f"matches {differing[:5]} came out otherwise in the bare loop")
         return seconds
 
-    def _shares(self, watched: Sequence[Watched]) -> Measurement:
+    def _shares(self) -> Measurement:
+        """Of all that was played, also before and between what was watched: a block is too much of a short while."""
         played: Counter[int] = Counter({tournament.pk: 0 for tournament in self.tournaments})
-        for each in watched:
-            played.update(each.by_tournament())
+        rows = Match.objects.filter(state=MatchState.FINISHED)
+        played.update(dict(rows.values_list("tournament").annotate(Count("pk"))))
         mean = played.total() / len(played)
         worst = max(abs(count - mean) for count in played.values())
         return Measurement(
@@ -274,16 +279,19 @@ class Bench:
         )
 
     def _memory(self, watched: Sequence[Watched]) -> Measurement:
-        before, after = max(watched[0].memory_mb), max(watched[-1].memory_after_mb)
-        matches = sum(each.matches for each in watched)
+        """What came after the first while, in which caches fill."""
+        first, *rest = watched
+        before = max(first.memory_after_mb if rest else first.memory_mb)
+        after = max(watched[-1].memory_after_mb)
+        matches = sum(each.matches for each in rest or watched)
         return Measurement(
             name="growth of a worker's memory",
             unit="MB/1000 matches",
             value=max(0.0, after - before) * 1000 * self.slots / max(1, matches),
             goal=MEMORY_GOAL_MB,
             is_at_most=True,
-            detail=f"the largest of {self.slots} processes: {before:.1f} MB of its own after {WARM_UP_SECONDS:g} s, "
-            f"{after:.1f} MB in the end",
+            detail=f"the largest of {self.slots} processes: {before:.1f} MB of its own at first, "
+            f"{after:.1f} MB {matches} matches later",
         )
 
     def _throughput(self, watched: Sequence[Watched]) -> Measurement:
@@ -306,12 +314,13 @@ class Bench:
             1000 * sum(getattr(each, name) for each in watched) / max(1, matches)
             for name in ("cpu_seconds", "bare_cpu_seconds")
         )
-        parts: Counter[str] = Counter()
-        for each in watched:
-            parts.update(each.cpu_by_name)
+        parts = {
+            name: 1000 * sum(each.cpu_by_name[name] for each in watched) / max(1, matches)
+            for name in watched[0].cpu_by_name
+        }
         told = ", ".join(
-            f"{name} {1000 * seconds / max(1, matches):.1f}"
-            for name, seconds in parts.most_common()
+            f"{name} {part:.1f}"
+            for name, part in sorted(parts.items(), key=itemgetter(1), reverse=True)
         )
         return Measurement(
             name="CPU time of a bare match, of the site's",
@@ -356,9 +365,9 @@ class Bench:
         pid = main.process.pid
         return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
 
-    def _cpu_by_name(self, supervisor: Supervisor) -> Counter[str]:
-        """What all whose work is for the queue have used: the site's children, and a database started for it."""
-        used = Counter({"database": _cpu_seconds(self.database_pids)})
+    def _cpu_by_name(self, supervisor: Supervisor) -> dict[str, float]:
+        """The CPU seconds of all whose work is for the queue: the site's children, and a database started for it."""
+        used = {"database": _cpu_seconds(self.database_pids)}
         for child in supervisor.children:
             if child.process is not None:
                 used[child.spec.name] = _cpu_seconds([child.process.pid])
@@ -383,7 +392,7 @@ class Watched:
         self,
         began: datetime,
         ended: datetime,
-        cpu_by_name: Counter[str],
+        cpu_by_name: Mapping[str, float],
         memory_mb: Sequence[float],
         memory_after_mb: Sequence[float],
     ) -> None:
@@ -399,10 +408,6 @@ class Watched:
             state=MatchState.FINISHED, finished_at__gt=self.began, finished_at__lte=self.ended
         )
 
-    def by_tournament(self) -> dict[int, int]:
-        """How many of them each tournament had."""
-        return dict(self.rows().values_list("tournament").annotate(Count("pk")))
-
     @property
     def rate(self) -> float:
         """Matches per second that the workers recorded."""
@@ -416,7 +421,7 @@ class Watched:
     @property
     def cpu_seconds(self) -> float:
         """The CPU seconds of the whole site."""
-        return float(self.cpu_by_name.total())
+        return sum(self.cpu_by_name.values())
 
     @property
     def cpu_ratio(self) -> float:

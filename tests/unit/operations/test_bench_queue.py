@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
 
 import pytest
 
@@ -39,7 +38,7 @@ def test_answer_is_one_json_object_with_every_goal(capsys):
     assert (row["value"], row["goal"], row["is_reached"]) == (12.0, 50.0, True)
 
 
-@pytest.mark.parametrize("option", ["--slots", "--pairs", "--seconds", "--claims"])
+@pytest.mark.parametrize("option", ["--boards", "--slots", "--pairs", "--seconds", "--claims"])
 def test_nothing_is_measured_no_times(option: str, capsys):
     with pytest.raises(SystemExit):
         read_arguments([option, "0"])
@@ -47,15 +46,14 @@ def test_nothing_is_measured_no_times(option: str, capsys):
 
 
 @pytest.mark.django_db
-def test_what_was_played_while_it_was_watched_is_counted_by_tournament():
+def test_only_what_was_played_while_it_was_watched_is_counted():
     bots = [make_bot(f"bot{number}") for number in range(3)]
     play_all(start(make_tournament(bots[:2], name="Before")))
     began = read_clock()
-    cup = play_all(start(make_tournament(bots, name="Meanwhile", format="round_robin")))
-    watched = Watched(began, read_clock(), Counter(worker=1.5, broker=0.5), [], [])
+    play_all(start(make_tournament(bots, name="Meanwhile", format="round_robin")))
+    watched = Watched(began, read_clock(), {"worker": 1.5, "broker": 0.5}, [], [])
     watched.bare_seconds, watched.bare_cpu_seconds = 1.5, 1.0
-    assert watched.by_tournament() == {cup.pk: 3}
-    assert (watched.bare_rate, watched.cpu_ratio) == (2.0, 0.5)
+    assert (watched.matches, watched.bare_rate, watched.cpu_ratio) == (3, 2.0, 0.5)
 
 
 def test_cpu_time_of_a_process_counts_its_children_once_they_have_ended():

@@ -258,14 +258,24 @@ def _pairing(
 
 
 def match_to_play(pk: int) -> Match:
-    """A match with all that its spec needs loaded."""
-    match = (
-        Match.objects.select_related("pairing__round__stage__tournament")
+    """A match with all that its spec needs loaded. Raises Match.DoesNotExist."""
+    try:
+        return matches_to_play([pk])[pk]
+    except KeyError:
+        raise Match.DoesNotExist(f"there is no match {pk}") from None
+
+
+def matches_to_play(pks: Collection[int]) -> dict[int, Match]:
+    """These matches, as far as they are there, with all that their specs need loaded, by id."""
+    rows = (
+        Match.objects.filter(pk__in=pks)
+        .select_related("pairing__round__stage__tournament")
         .prefetch_related("pairing__entrants")
-        .get(pk=pk)
     )
-    match.tournament = match.pairing.round.stage.tournament  # the same row, joined once
-    return match
+    found = {match.pk: match for match in rows}
+    for match in found.values():
+        match.tournament = match.pairing.round.stage.tournament  # the same row, joined once
+    return found
 
 
 def time_controls_of_matches(matches: Collection[int]) -> dict[int, str]:

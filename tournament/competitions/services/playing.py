@@ -77,12 +77,14 @@ def play_match(
     owner: str | None = None,
     stop_seconds: Callable[[], float] = lambda: 0.0,
     trusted: bool | None = None,
+    loaded: Match | None = None,
 ) -> Play:
     """Claim a match, play it, record its result.
 
     Harmless for any match at any time: of several at once one plays, and a late result writes no rows.
     `stop_seconds` tells for how long the worker has known that it has to stop. `trusted` plays without
-    a sandbox (by default as the settings say); the match is then not rated. Our own failures are
+    a sandbox (by default as the settings say); the match is then not rated. `loaded` is its row of
+    `matches_to_play`, which serves if nobody has claimed or cancelled the match since. Our own failures are
     recorded as attempts; after the fifth the match is stuck and its tournament pauses.
     """
     lease = _claim(match_id, owner or leases.own_name())
@@ -90,7 +92,8 @@ def play_match(
         return Play.NOT_OURS
     is_trusted = settings.ARENA_TRUST_BOTS if trusted is None else trusted
     try:
-        match = match_to_play(match_id)
+        is_fresh = loaded is not None and loaded.fence + 1 == lease.fence
+        match = loaded if loaded is not None and is_fresh else match_to_play(match_id)
         played = _play(match, lease, stop_seconds, trusted=is_trusted)
         drop_broken_connection()
         recorded = _record(match, lease, played, sandboxed=not is_trusted)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from engine.agents import AgentLog
@@ -28,6 +29,7 @@ from tournament.competitions.models import (
     Tournament,
 )
 from tournament.competitions.selectors import match_logs, match_page, match_record
+from tournament.competitions.selectors.engine_values import match_to_play, matches_to_play
 from tournament.competitions.services import Play, playing
 from tournament.competitions.services.dispatching import return_expired_matches
 from tournament.leaderboards.models import RatingEvent
@@ -97,6 +99,24 @@ def test_record_names_the_frozen_wheels(match, plays):
         for part in entrant.bots.all()
     }
     assert named == frozen
+
+
+def test_match_loaded_with_its_block_is_not_loaded_again(match, plays, monkeypatch):
+    (loaded,) = matches_to_play([match.pk, match.pk + 1]).values()
+    monkeypatch.setattr(playing, "match_to_play", None)
+    assert services.play_match(match_id=match.pk, loaded=loaded) is Play.RECORDED
+    assert match_record(Match.objects.get()).match_key == match.pairing.key
+
+
+def test_match_that_was_claimed_or_cancelled_since_its_block_was_loaded_is_loaded_again(
+    match, plays, monkeypatch
+):
+    loaded = matches_to_play([match.pk])[match.pk]
+    Match.objects.update(fence=F("fence") + 1)
+    asked = []
+    monkeypatch.setattr(playing, "match_to_play", lambda pk: asked.append(pk) or match_to_play(pk))
+    assert services.play_match(match_id=match.pk, loaded=loaded) is Play.RECORDED
+    assert asked == [match.pk]
 
 
 def test_deal_keys_are_hidden_until_the_secret_is_out(match, plays):
