@@ -300,9 +300,11 @@ def _entrants(
     failures: Mapping[str, int],
 ) -> list[dict[str, Any]]:
     """The entrants, each bot with its frozen version or the one that would play."""
+    reached = _reached(page)
     return [
         {
             "row": row,
+            "state": reached.get(row.pk, row.state_label),
             "bots": [(bot, version or page.would_play.get(bot)) for bot, version in row.bots],
             "is_bot": len(row.bots) == 1,
             "link": row.bots[0][0],
@@ -313,6 +315,14 @@ def _entrants(
         }
         for row in rows
     ]
+
+
+def _reached(page: selectors.TournamentPage) -> dict[int, str]:
+    """By entrant how far they have come in the bracket that is played."""
+    if page.tournament.state != TournamentState.RUNNING:
+        return {}
+    running = (each for each in page.stages if each.state == StageState.RUNNING and each.knocks_out)
+    return {row.entrant: row.note for stage in running for row in stage.standings if row.note}
 
 
 def _notices(row: Tournament, player: Player | None) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from engine.record import MatchRecord, decode_record, with_keys
@@ -23,6 +23,7 @@ from tournament.competitions.models import (
     Round,
     RulingKind,
     Stage,
+    StageEntrant,
     StageState,
     SupersededMatch,
     Tournament,
@@ -75,6 +76,7 @@ class EntrantRow:
     seed: int | None
     state: str
     state_label: str
+    """What it does, in words: has entered, plays, did not go on to the stage that is played."""
     reason: str
     place: int | None
     addendum: str
@@ -283,7 +285,34 @@ def _entrant_rows(
 ) -> list[EntrantRow]:
     knows_place = hidden is None
     rows = _entrants(tournament, knows_place=knows_place)[part]
-    return [_entrant_row(entrant, knows_place=knows_place) for entrant in rows]
+    left = _left_after(tournament, hidden)
+    return [
+        _entrant_row(entrant, _spell_entrant(entrant, tournament, left), knows_place=knows_place)
+        for entrant in rows
+    ]
+
+
+def _left_after(tournament: Tournament, hidden: Seal | None) -> dict[int, int]:
+    """By entrant the number of the stage after which they did not go on, as far as the reader may see it."""
+    if tournament.state != TournamentState.RUNNING:
+        return {}
+    rows = StageEntrant.objects.filter(stage__tournament=tournament)
+    if hidden is not None:
+        rows = rows.filter(stage__index__lte=hidden.stage)
+    last = dict(rows.values_list("entrant").annotate(Max("stage__index")))
+    now = max(last.values(), default=0)
+    return {entrant: index + 1 for entrant, index in last.items() if index < now}
+
+
+def _spell_entrant(entrant: Entrant, tournament: Tournament, left: Mapping[int, int]) -> str:
+    """What an entrant does in the tournament, in words."""
+    if entrant.state != EntrantState.ACTIVE:
+        return str(EntrantState(entrant.state).label)
+    if entrant.pk in left:
+        return f"out after stage {left[entrant.pk]}"
+    if tournament.state == TournamentState.FINISHED:
+        return "place is sealed" if entrant.place is not None else "has played"
+    return "plays" if tournament.state == TournamentState.RUNNING else "has entered"
 
 
 def _rulings(tournament: Tournament, hidden: Seal | None) -> tuple[RulingRow, ...]:
@@ -552,7 +581,7 @@ def _entrants(tournament: Tournament, *, knows_place: bool) -> QuerySet[Entrant]
     return tournament.entrants.prefetch_related(BOTS).order_by(*order, "name")
 
 
-def _entrant_row(entrant: Entrant, *, knows_place: bool = True) -> EntrantRow:
+def _entrant_row(entrant: Entrant, label: str, *, knows_place: bool) -> EntrantRow:
     bots = tuple(entrant.bots.all())
     return EntrantRow(
         pk=entrant.pk,
@@ -565,7 +594,7 @@ def _entrant_row(entrant: Entrant, *, knows_place: bool = True) -> EntrantRow:
         ),
         seed=entrant.seed,
         state=entrant.state,
-        state_label=EntrantState(entrant.state).label,
+        state_label=label,
         reason=entrant.reason,
         place=entrant.place if knows_place else None,
         addendum=entrant.addendum,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -357,3 +358,35 @@ def test_series_makes_tournaments_of_several_stages():
     series.refresh_from_db()
     made = run_due_series(now=services.starts_to_come(series)[0] - timedelta(minutes=65))
     assert [stage.format for stage in made[0].stages.all()] == ["round_robin", "single_elimination"]
+
+
+def states_on_page(client, tournament: Tournament) -> list[str]:
+    """What the page says of the entrants that do what they do, by seed."""
+    page = client.get(f"/tournaments/{tournament.slug}/").text
+    table = page[page.index('id="entrants"') :]
+    return re.findall(r"<td>([^<>]+)</td>\s*</tr>", table[: table.index("</table>")])
+
+
+def test_page_tells_what_each_entrant_does(client, bots):
+    tournament = staged(bots)
+    assert states_on_page(client, tournament) == ["has entered"] * 4
+    tournament = start(tournament)
+    assert states_on_page(client, tournament) == ["plays"] * 4
+    decide(tournament)
+    assert states_on_page(client, tournament) == ["plays the final"] * 2 + ["out after stage 1"] * 2
+    play(tournament, 1)
+    services.advance_round(tournament=tournament)
+    assert [text[:5] for text in states_on_page(client, tournament)] == ["place"] * 4
+
+
+def test_page_of_what_was_cancelled_or_is_sealed_does_not_say_that_anybody_plays(client, bots):
+    tournament = staged(bots)
+    services.cancel_tournament(tournament=tournament, reason="the hall is closed")
+    assert states_on_page(client, tournament) == ["has entered"] * 4
+    sealed = staged(bots, name="Sealed", results_at=timezone.now() + timedelta(days=1))
+    sealed = start(sealed)
+    decide(sealed)
+    assert states_on_page(client, sealed) == ["plays"] * 4
+    play(sealed, 1)
+    services.advance_round(tournament=sealed)
+    assert states_on_page(client, sealed) == ["place is sealed"] * 4
