@@ -265,7 +265,7 @@ def web_command(bind: int | str) -> list[str]:
     return [
         *(sys.executable, "-m", "gunicorn", "tournament.wsgi:application"),
         *("--bind", bind if isinstance(bind, str) else f"fd://{bind}"),
-        *("--worker-class", "gthread"),
+        *("--worker-class", "tournament.operations.web_worker.PatientWorker"),
         *("--workers", "2"),
         *("--threads", "8"),
         *("--graceful-timeout", "2"),
