@@ -445,10 +445,11 @@ def alive(pid: int) -> bool:
 def left_behind(mark):
     """A process that is called as a bubblewrap whose worker has that mark."""
     with subprocess.Popen(
-        [f"arena-bot:{mark}", "-c", "import time; time.sleep(600)"], executable=sys.executable
+        [f"{launcher._NAME}:{mark}", "-c", "import time; time.sleep(600)"],
+        executable=sys.executable,
     ) as orphan:
         try:
-            while not Path(f"/proc/{orphan.pid}/cmdline").read_bytes().startswith(b"arena-bot"):
+            while launcher._NAME not in Path(f"/proc/{orphan.pid}/cmdline").read_text():
                 time.sleep(0.001)
             yield orphan
         finally:
@@ -456,7 +457,13 @@ def left_behind(mark):
 
 
 @pytest.fixture
-def gone():
+def own_name(monkeypatch):
+    """Bots of this test are called otherwise: whoever else starts a sandbox on this machine sweeps, too."""
+    monkeypatch.setattr(launcher, "_NAME", f"arena-test-{os.getpid()}")
+
+
+@pytest.fixture
+def gone(own_name):
     """The pid of a process that has ended."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
@@ -483,8 +490,8 @@ def test_another_user_s_process_is_not_swept_whatever_it_is_called(gone, monkeyp
         assert orphan.poll() is None
 
 
-def test_bots_of_a_living_worker_are_not_swept(tmp_path):
-    agent = make_agent(source_in(tmp_path, "well_behaved"))
+def test_bots_of_a_living_worker_are_not_swept(tmp_path, own_name):
+    agent = make_agent(source_in(tmp_path, "well_behaved"), launcher=LAUNCHERS["a bubblewrap each"])
     try:
         agent.start()
         assert launcher.sweep_orphans() == 0

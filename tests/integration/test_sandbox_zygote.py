@@ -19,7 +19,7 @@ from engine.agents import BotSource, Failure, Reply
 from engine.errors import InfrastructureError
 from engine.sandbox import launcher, zygote_launcher
 from engine.sandbox.memory import wheel_in_memory
-from engine.sandbox.processes import parent_of
+from engine.sandbox.processes import parent_of, stat_fields
 from engine.sandbox.zygote_launcher import ZygoteLauncher
 from engine.wheels import pack_module, wheel_source
 from tests.hostile.aftermath import living, zygotes_of
@@ -321,8 +321,12 @@ def test_zygote_that_breaks_is_our_own_failure_and_is_replaced(tmp_path, forks):
         agent.start()
         assert isinstance(agent.wait_ready(GENEROUS), int)
         agent.begin_game(game_info())
-        os.kill(agent._launched.process.parent_pid, signal.SIGKILL)
-        time.sleep(0.5)  # its bots end a moment after it, and might answer until then
+        zygote = agent._launched.process.parent_pid
+        (bot,) = launcher._children(zygote)
+        os.kill(zygote, signal.SIGKILL)
+        # Its bots end a moment after it, and might answer until then.
+        while (fields := stat_fields(bot)) and fields[0] != "Z":
+            time.sleep(0.001)
         with pytest.raises(InfrastructureError, match="the sandbox has ended"):
             ask_on(agent)
     finally:

@@ -293,7 +293,9 @@ def test_who_sleeps_a_little_before_each_answer_is_out_when_it_was_too_much_in_a
     agent.wait_ready(AMPLE)
     answers = [ask(agent, Limits(60_000_000, 10_000)) for _ in range(2)]
     assert all(isinstance(answer, Reply) for answer in answers)
-    answers = [ask(agent, Limits(60_000_000, 400)) for _ in range(7)]
+    limits = Limits(60_000_000, 400)
+    # A busy machine is to blame for a part of it: then it takes a few questions more.
+    answers = (ask(agent, limits) for _ in range(100))
     failure = next(answer for answer in answers if isinstance(answer, Failure))
     assert failure.detail == "was idle for 400 ms in all, at last while choosing an action"
 

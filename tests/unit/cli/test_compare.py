@@ -378,7 +378,7 @@ def players_of(running: subprocess.Popen[str]) -> set[int]:
 
 
 def await_end(pids: set[int]) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while alive := {pid for pid in pids if Path(f"/proc/{pid}").exists()}:
         assert time.monotonic() < until, alive
         time.sleep(0.05)
