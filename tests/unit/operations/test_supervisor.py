@@ -24,6 +24,9 @@ from tournament.operations.supervisor import (
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a site needs Linux")
 
 
+FOR_EVER = "while :; do sleep 0.02; done"
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process runs; a zombie does not."""
     try:
@@ -33,7 +36,7 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def wait_for(condition: Callable[[], bool], *, seconds: float = 20) -> None:
+def wait_for(condition: Callable[[], bool], *, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came to that"
@@ -48,9 +51,10 @@ class Scene:
         self.lines: list[str] = []
         self.supervisor = Supervisor(self.lines.append)
 
-    def start(self, name: str, script: str, **more) -> None:
+    def start(self, name: str, script: str, *, trap: str = "", **more) -> None:
+        """Unless told otherwise it is ready once it writes its process id, and has set its trap before."""
         pids = self.folder / f"{name}.pids"
-        command = ["sh", "-c", f"echo $$ >> {pids}; {script}"]
+        command = ["sh", "-c", f"{trap or ':'}; echo $$ >> {pids}; {script}"]
         spec = ChildSpec(
             name=name,
             command=command,
@@ -101,23 +105,18 @@ def test_child_that_ends_while_starting_is_an_error_with_its_log(scene: Scene):
 def test_children_are_stopped_stage_by_stage(scene: Scene):
     order = scene.folder / "order"
     for name, stage in (("broker", 3), ("beat", 0), ("web", 2), ("worker", 1)):
-        script = (
-            f"trap 'sleep 0.1; echo {name} >> {order}; exit' TERM; while :; do sleep 0.02; done"
-        )
-        scene.start(name, script, stop_stage=stage)
-    time.sleep(0.1)
+        trap = f"trap 'sleep 0.1; echo {name} >> {order}; exit' TERM"
+        scene.start(name, FOR_EVER, trap=trap, stop_stage=stage)
     scene.supervisor.stop()
     assert order.read_text().split() == ["beat", "worker", "web", "broker"]
 
 
 def test_signal_goes_to_the_main_process_alone(scene: Scene):
     told = scene.folder / "told"
-    inner = f"trap 'echo inner >> {told}' TERM; echo up > {told}; while :; do sleep 0.02; done"
-    script = (
-        f"sh -c \"{inner}\" & trap 'echo main >> {told}; exit' TERM; while :; do sleep 0.02; done"
-    )
-    scene.start("worker", script)
-    wait_for(told.exists)
+    inner = f"trap 'echo inner >> {told}' TERM; echo up > {told}; {FOR_EVER}"
+    trap = f"trap 'echo main >> {told}; exit' TERM"
+    scene.start("worker", f'sh -c "{inner}" & {FOR_EVER}', trap=trap)
+    wait_for(lambda: told.exists() and told.read_text() == "up\n")
     scene.supervisor.stop()
     assert told.read_text().split() == ["up", "main"]
 
@@ -134,19 +133,16 @@ def test_nothing_of_a_stopped_child_is_left(scene: Scene):
 def test_child_that_ignores_every_signal_is_killed(scene: Scene):
     scene.start(
         "worker",
-        "trap '' TERM QUIT; while :; do sleep 0.02; done",
+        FOR_EVER,
+        trap="trap '' TERM QUIT",
         stop=((signal.SIGTERM, 0.1), (signal.SIGQUIT, 0.1)),
     )
-    time.sleep(0.1)
     scene.supervisor.stop()
     assert not is_alive(scene.pids("worker")[0])
 
 
 def test_hurry_kills_at_once_what_would_take_long(scene: Scene):
-    scene.start(
-        "worker", "trap '' TERM; while :; do sleep 0.02; done", stop=((signal.SIGTERM, 9e9),)
-    )
-    time.sleep(0.1)
+    scene.start("worker", FOR_EVER, trap="trap '' TERM", stop=((signal.SIGTERM, 9e9),))
     scene.supervisor.stop(lambda: True)
     assert not is_alive(scene.pids("worker")[0])
 

@@ -68,12 +68,12 @@ def test_row_outside_of_what_may_be_claimed_is_left_alone(version):
 
 
 def test_prolonged_lease_holds_longer(version):
-    lease = claim(version, seconds=5)
+    lease = claim(version, seconds=500)
     version.refresh_from_db()
     before = version.lease_until
-    assert leases.prolong(BotVersion.objects.all(), lease, 60)
+    assert leases.prolong(BotVersion.objects.all(), lease, 6000)
     version.refresh_from_db()
-    assert (version.lease_until - before).total_seconds() > 50
+    assert (version.lease_until - before).total_seconds() > 5000
 
 
 def test_expired_lease_cannot_be_prolonged(version):
@@ -100,16 +100,16 @@ def test_only_expired_rows_are_expired(version):
 def test_heartbeat_prolongs_only_when_a_third_has_passed(version, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(leases.time, "monotonic", lambda: clock[0])
-    beat = Heartbeat(BotVersion.objects.all(), claim(version, seconds=30), 30)
-    BotVersion.objects.update(lease_until=in_seconds(5))
-    clock[0] += 9
+    beat = Heartbeat(BotVersion.objects.all(), claim(version, seconds=3000), 3000)
+    BotVersion.objects.update(lease_until=in_seconds(500))
+    clock[0] += 999
     beat()
     version.refresh_from_db()
-    assert (version.lease_until - read_clock()).total_seconds() < 6
+    assert (version.lease_until - read_clock()).total_seconds() <= 500
     clock[0] += 2
     beat()
     version.refresh_from_db()
-    assert (version.lease_until - read_clock()).total_seconds() > 25
+    assert (version.lease_until - read_clock()).total_seconds() > 2500
 
 
 def test_heartbeat_of_a_lost_lease_ends_the_work(version):
