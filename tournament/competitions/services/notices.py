@@ -8,7 +8,14 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.urls import reverse
 
-from tournament.competitions.models import Notice, Tournament
+from tournament.competitions.models import (
+    Notice,
+    PairingEntrant,
+    Ruling,
+    RulingKind,
+    SupersededMatch,
+    Tournament,
+)
 from tournament.players.models import Player
 from tournament.players.services import queue_mail
 
@@ -33,6 +40,40 @@ def tell_players(players: Iterable[Player], tournament: Tournament, text: str) -
         path=reverse("competitions:tournament", args=[tournament.slug]),
     )
     return len(told)
+
+
+def tell_of_ruling(ruling: Ruling) -> int:
+    """Tell those whose matches an organiser's decision concerns; how many those were.
+
+    Of sealed results nobody is told: the ruling is shown with them.
+    """
+    if ruling.round is not None and ruling.round.published_at is None:
+        return 0
+    players = Player.objects.filter(
+        bots__entries__tournament=ruling.tournament_id,
+        bots__entries__entrant__name__in=_concerned(ruling),
+    )
+    return tell_players(players.order_by("pk").distinct(), ruling.tournament, _spell_ruling(ruling))
+
+
+def _concerned(ruling: Ruling) -> set[str]:
+    """The names of the entrants whose matches a ruling changes or takes back."""
+    if ruling.kind == RulingKind.DISQUALIFIED:
+        return {ruling.subject}
+    parts = PairingEntrant.objects.filter(
+        pairing__tournament=ruling.tournament_id, pairing__key=ruling.subject
+    )
+    taken_back = SupersededMatch.objects.filter(ruling=ruling).values_list("entrants", flat=True)
+    return set(parts.values_list("entrant__name", flat=True)) | {
+        entrant["name"] for entrants in taken_back for entrant in entrants
+    }
+
+
+def _spell_ruling(ruling: Ruling) -> str:
+    if ruling.kind == RulingKind.DISQUALIFIED:
+        return f"{ruling.subject} plays no further: {ruling.reason}; {ruling.after}"
+    was = f" (before: {ruling.before}; now: {ruling.after})" if ruling.after else ""
+    return f"{ruling.subject}: {ruling.get_kind_display()}{was}: {ruling.reason}"
 
 
 def put_away_notices(*, player: Player) -> int:

@@ -49,6 +49,7 @@ from tournament.competitions.selectors.engine_values import (
     stage_view,
 )
 from tournament.competitions.selectors.entries import rated_match_keys
+from tournament.competitions.services.notices import tell_of_ruling
 from tournament.competitions.services.rounds import (
     advance_round,
     cancel_matches,
@@ -163,8 +164,8 @@ def note_ruling(
     before: str = "",
     after: str = "",
 ) -> Ruling:
-    """Write down what an organiser decided, in the caller's transaction."""
-    return Ruling.objects.create(
+    """Write down what an organiser decided, in the caller's transaction, and once it is known (`after`) tell whom it concerns."""
+    ruling = Ruling.objects.create(
         tournament=tournament,
         kind=kind,
         subject=subject[:80],
@@ -174,6 +175,9 @@ def note_ruling(
         before=before[:200],
         after=after[:200],
     )
+    if after:
+        tell_of_ruling(ruling)
+    return ruling
 
 
 def spell_result(pairing: Pairing) -> str:
@@ -297,6 +301,7 @@ def _rule(case: _Case, kind: RulingKind, result: formats.PairingResult | None) -
     fresh = Pairing.objects.prefetch_related("entrants__entrant").get(pk=case.pairing.pk)
     ruling.after = spell_result(fresh)[:200]
     ruling.save(update_fields=["after"])
+    tell_of_ruling(ruling)
     return ruling
 
 

@@ -6,8 +6,6 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from tournament.competitions import services as competitions
-from tournament.competitions.models import Entrant
-from tournament.competitions.services.notices import tell_players
 from tournament.moderation.errors import ModerationError
 from tournament.moderation.models import Suspension
 from tournament.moderation.selectors import (
@@ -46,7 +44,7 @@ def suspend(*, subject: Player | Bot, reason: str, by: Player | None = None) -> 
     for bot in to_pause:
         players.pause_bot(bot=bot, reason=reason)
     for entrant in entries_in(PLAYED, bots):
-        _disqualify(entrant, reason, by)
+        competitions.disqualify_entrant(entrant=entrant, reason=f"suspended: {reason}", by=by)
     answer_invitations(bots)
     cancel_scrimmages(player=whom.player, bots=bots, reason=f"suspended: {reason}")
     if whom.player is not None:
@@ -87,14 +85,6 @@ def _note(
             )
     except IntegrityError:
         raise ModerationError(f"{whom.player or whom.bot} is suspended already") from None
-
-
-def _disqualify(entrant: Entrant, reason: str, by: Player | None) -> None:
-    competitions.disqualify_entrant(entrant=entrant, reason=f"suspended: {reason}", by=by)
-    owners = Player.objects.filter(bots__entries__entrant=entrant).order_by("pk").distinct()
-    tell_players(
-        owners, entrant.tournament, f"{entrant.name} plays no further: suspended: {reason}"
-    )
 
 
 @transaction.atomic

@@ -18,6 +18,7 @@ from tournament.competitions.models import (
     DecidedBy,
     Match,
     MatchState,
+    Notice,
     Pairing,
     Round,
     RoundState,
@@ -409,3 +410,45 @@ def test_double_elimination_is_paired_anew_whole_after_a_ruling(size, index):
         for entrant in tournament.entrants.all()
     }
     assert all(lost == 2 for entrant, lost in losses.items() if entrant.place != 1), losses
+
+
+def told(kind: str) -> dict[str, str]:
+    """Who was told of a ruling last, and what; then forget it."""
+    rows = Notice.objects.filter(text__contains=kind).order_by("pk")
+    found = {row.player.username: row.text for row in rows}
+    Notice.objects.all().delete()
+    return found
+
+
+def test_whom_a_ruling_concerns_is_told_and_nobody_by_its_preview():
+    bots = [make_bot(name, make_player(f"owner-of-{name}")) for name in NAMES[:4]]
+    tournament = start(make_tournament(bots, contest=BOARDS))
+    for match in tournament.matches.order_by("pk"):
+        worse = match.pairing.entrants.order_by("-entrant__seed").first()
+        services.forfeit_match(match=match, offenders=[worse.entrant_id], reason="no show")
+    assert len(told("no show")) == 4
+    services.advance_round(tournament=tournament)
+    wrong = pairing(tournament, "SE/R1/M1")
+    [loser_elsewhere] = [
+        part.entrant.name
+        for part in pairing(tournament, "SE/R1/M2").entrants.all()
+        if not part.advances
+    ]
+
+    def correct() -> None:
+        services.correct_result(pairing=wrong, places=other_places(wrong), reason=WHY)
+
+    preview(tournament, correct)
+    assert not Notice.objects.exists()
+    correct()
+    found = told(WHY)
+    concerned = {f"owner-of-{name}" for name in NAMES[:4]} - {f"owner-of-{loser_elsewhere}"}
+    assert set(found) == concerned  # who has lost his only match in another one need not know
+    assert all("SE/R1/M1: another result (before: " in text for text in found.values())
+    services.disqualify_entrant(
+        entrant=entrant_of(tournament, names_in(wrong)[0]), reason="shared an account"
+    )
+    assert told("shared an account") == {
+        f"owner-of-{names_in(wrong)[0]}": f"{names_in(wrong)[0]} plays no further: shared an account; "
+        "what it has played stays"
+    }

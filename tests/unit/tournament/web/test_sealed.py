@@ -18,7 +18,14 @@ from tests.tournament_factories import make_tournament, start
 from tests.unit.tournament.web.test_permissions import PAGES, own_addresses
 from tournament.competitions import services
 from tournament.competitions.errors import TournamentStateError
-from tournament.competitions.models import Match, MatchState, Round, Tournament, TournamentState
+from tournament.competitions.models import (
+    Match,
+    MatchState,
+    Notice,
+    Round,
+    Tournament,
+    TournamentState,
+)
 from tournament.competitions.services import playing
 from tournament.competitions.services.dispatching import publish_due_results
 from tournament.leaderboards.models import Rating, RatingEvent
@@ -230,6 +237,7 @@ def test_rulings_on_sealed_results_are_sealed_too(site, client, olga):
     assert "the clock stood still" not in client.get(path).content.decode()
     assert "the clock stood still" in olga.get(path).content.decode()
     assert client.get(f"/api{path[:-1]}").json()["rulings"] == []
+    assert not Notice.objects.filter(text__contains="stood still").exists()
 
 
 @pytest.mark.parametrize("state", ["past", "ended"])
