@@ -90,6 +90,18 @@ def main(arguments: list[str]) -> int:
     enter_environment("dev" if command == "test" else "server")
     if command == "test":
         run_tests(rest)
+    try:
+        return run_command(command, rest)
+    except Exception as error:
+        told = "" if "--traceback" in rest else explain(error)
+        if not told:
+            raise
+        say(told)
+        return 1
+
+
+def run_command(command: str, rest: list[str]) -> int:
+    """Run a command of ours or of Django's in this environment; its exit code."""
     if command in ARENA_COMMANDS:
         module, _, function = ARENA_COMMANDS[command].partition(":")
         status: int = getattr(importlib.import_module(module), function or "main")(rest)
@@ -101,6 +113,21 @@ def main(arguments: list[str]) -> int:
         command = command.replace("-", "_")  # as Django names its commands, after their modules
     execute_from_command_line([sys.argv[0], command, *rest])
     return 0
+
+
+def explain(error: Exception) -> str:
+    """In a sentence what an operator can mend; empty for an error of the code, whose traceback is wanted."""
+    from django.core.exceptions import ImproperlyConfigured
+
+    if isinstance(error, ImproperlyConfigured):
+        return str(error)
+    from tournament.store.outages import outage_of
+
+    outage = outage_of(error)
+    if outage is None:
+        return ""
+    detail = next(iter(str(error).splitlines()), "")
+    return f"the site cannot be used, {outage.value} ({detail}): {outage.advice}"
 
 
 def run_tests(arguments: list[str]) -> None:

@@ -43,6 +43,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import secrets
 import sys
 from datetime import timedelta
@@ -60,7 +61,12 @@ from tournament.operations.databases import read_database
 from tournament.operations.errors import OperationsError
 from tournament.operations.home import default_home, private_folder
 from tournament.operations.logs import FORMATS as LOG_FORMATS
+from tournament.operations.logs import LEVELS as LOG_LEVELS
 from tournament.operations.logs import logging_settings
+
+_HOST = re.compile(r"\*|\.?[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\]")
+_BROKERS = {"redis", "rediss", "redis+socket", "memory"}
+S3_STYLES = ("auto", "path", "virtual")
 
 
 def _flag(name: str) -> bool:
@@ -75,6 +81,40 @@ def _number(name: str, default: int, *, least: int = 1) -> int:
     if not value.isdecimal() or int(value) < least:
         raise ImproperlyConfigured(f"{name} is {value!r}; set it to a number from {least}")
     return int(value)
+
+
+def _hosts(text: str) -> list[str]:
+    hosts = [host.strip() for host in text.split(",") if host.strip()]
+    wrong = next((host for host in hosts if not _HOST.fullmatch(host)), None)
+    if wrong is not None:
+        raise ImproperlyConfigured(
+            f"ARENA_ALLOWED_HOSTS names {wrong!r}, which no request could ask for; write names of hosts alone, "
+            "without https:// and port, comma separated, e.g. arena.example.org,www.example.org"
+        )
+    return hosts
+
+
+def _broker(address: str) -> str:
+    try:
+        parts = urlsplit(address)
+        is_broker = parts.scheme in _BROKERS and (parts.port is None or parts.port > 0)
+    except ValueError:
+        is_broker = False
+    if not is_broker:
+        raise ImproperlyConfigured(
+            f"ARENA_BROKER_URL must look like redis://:password@host:6379/0, or rediss:// for TLS, or redis+socket:///path; "
+            f"this one begins with {address.partition(':')[0]!r}"
+        )
+    return address
+
+
+def _log_level(text: str) -> str:
+    level = text.upper()
+    if level not in LOG_LEVELS:
+        raise ImproperlyConfigured(
+            f"ARENA_LOG_LEVEL is {text!r}; set it to one of {', '.join(LOG_LEVELS)}"
+        )
+    return level
 
 
 def _log_format() -> str:
@@ -121,6 +161,16 @@ def _home() -> Path:
 
 def _secret_key(path: Path) -> str:
     """The key in `path`; made there, readable for the owner alone, if there is none yet."""
+    try:
+        return _read_or_make_key(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ImproperlyConfigured(
+            f"the secret key {path} can be neither read nor made ({error}); name a file of this user's by "
+            "ARENA_SECRET_KEY_FILE, in a folder that is there"
+        ) from error
+
+
+def _read_or_make_key(path: Path) -> str:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -207,6 +257,15 @@ def _site(address: str) -> str:
             f"ARENA_STORE is {address!r}; write a folder, or s3://bucket/prefix?endpoint=https://host"
             "&region=name&style=path, the last three only where the server needs them"
         )
+    endpoint = urlsplit(query.get("endpoint", "https://s3"))
+    if endpoint.scheme not in {"http", "https"} or not endpoint.netloc:
+        raise ImproperlyConfigured(
+            f"ARENA_STORE has the endpoint {query['endpoint']!r}; write it with its scheme, e.g. https://s3.example.org"
+        )
+    if query.get("style", "auto") not in S3_STYLES:
+        raise ImproperlyConfigured(
+            f"ARENA_STORE has the style {query['style']!r}; there are: {', '.join(S3_STYLES)}"
+        )
     if importlib.util.find_spec("storages") is None:
         raise ImproperlyConfigured("ARENA_STORE names S3: pip install 'domino-arena[s3]'")
     place = {"bucket": parts.netloc, "prefix": parts.path.strip("/")}
@@ -226,11 +285,7 @@ ARENA_HOME = _home()
 
 DEBUG = _flag("ARENA_DEBUG")
 SECRET_KEY = _secret_key(Path(os.environ.get("ARENA_SECRET_KEY_FILE") or ARENA_HOME / "secret_key"))
-ALLOWED_HOSTS = [
-    host.strip()
-    for host in (os.environ.get("ARENA_ALLOWED_HOSTS") or "localhost,127.0.0.1,[::1]").split(",")
-    if host.strip()
-]
+ALLOWED_HOSTS = _hosts(os.environ.get("ARENA_ALLOWED_HOSTS") or "localhost,127.0.0.1,[::1]")
 ROOT_URLCONF = "tournament.urls"
 WSGI_APPLICATION = "tournament.wsgi.application"
 AUTH_USER_MODEL = "players.Player"
@@ -403,7 +458,7 @@ ARENA_LEASE_SECONDS = _number("ARENA_LEASE_SECONDS", 30)
 ARENA_STOP_SECONDS = _number("ARENA_STOP_SECONDS", 30)
 """What a worker that was told to stop may still finish; later it gives its work back."""
 
-CELERY_BROKER_URL = os.environ.get("ARENA_BROKER_URL") or "redis://localhost:6379/0"
+CELERY_BROKER_URL = _broker(os.environ.get("ARENA_BROKER_URL") or "redis://localhost:6379/0")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_WORKER_CONSUMER = "tournament.operations.reconnecting:Consumer"
@@ -487,7 +542,7 @@ UNFOLD = {
     "tournament.send_mail": {"queue": "control"},  # hosts that play bots know no password
 # --- what it says -----------------------------------------------------------------------------
 
-LOGGING = logging_settings(_log_format(), os.environ.get("ARENA_LOG_LEVEL") or "INFO")
+LOGGING = logging_settings(_log_format(), _log_level(os.environ.get("ARENA_LOG_LEVEL") or "INFO"))
 METRICS_FROM = _networks(os.environ.get("ARENA_METRICS_FROM") or "127.0.0.0/8,::1")
 METRICS_TOKEN = _metrics_token(os.environ.get("ARENA_METRICS_TOKEN_FILE"))
 """Empty: nobody gets in by a token."""

@@ -19,3 +19,5 @@ urlpatterns = [
     path("api/", api.urls),
     path("admin/", admin.site.urls),
 ]
+
+handler500 = "tournament.web.failures.server_error"

@@ -77,7 +77,7 @@ def test_workers_whose_clocks_are_two_hours_off_neither_lose_nor_steal_a_claim(
         (
             "America/New_York",
             "01:30",
-            "2026-10-31",
+            "2026-11-01",
             ["31T05:30", "01T05:30", "02T06:30"],
         ),  # west of UTC
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import time
@@ -23,6 +24,7 @@ from tournament.competitions.services.playing import _claim as claim_match
 from tournament.operations.databases import read_postgresql
 from tournament.store.clock import read_clock
 from tournament.store.leases import Heartbeat
+from tournament.store.pulses import MEMORY
 from tournament.wsgi import application
 
 pytestmark = pytest.mark.slow
@@ -52,21 +54,48 @@ def running_match(name: str) -> Match:
     return start(make_tournament(bots, name=name)).matches.get()
 
 
-def get(path: str) -> str:
-    """The status that gunicorn would send."""
+def answer_to(path: str) -> tuple[str, str]:
+    """The status that gunicorn would send, and the body."""
     environ = {"PATH_INFO": path, "HTTP_HOST": "localhost"}
     setup_testing_defaults(environ)
     statuses: list[str] = []
     response = application(environ, lambda status, headers, error=None: statuses.append(status))
-    list(response)
+    body = b"".join(response)
     response.close()
-    return statuses[0]
+    return statuses[0], body.decode()
+
+
+def get(path: str) -> str:
+    return answer_to(path)[0]
 
 
 def test_request_after_a_crash_of_the_database_is_answered(server):
     assert get("/") == "200 OK"
     assert connection.connection is not None, "the connection is kept, so it breaks"
     crash(server)
+    assert get("/") == "200 OK"
+
+
+def test_database_that_is_away_is_told_to_visitors_and_programs(server):
+    assert get("/") == "200 OK"
+    server.stop(signal.SIGQUIT)
+    try:
+        MEMORY.forget()
+        for path in ("/", "/tournaments/", "/account/bots/", "/admin/"):
+            status, page = answer_to(path)
+            assert status == "503 Service Unavailable", path
+            assert "its database does not answer" in page
+        status, body = answer_to("/api/bots")
+        assert status == "503 Service Unavailable"
+        assert "its database does not answer" in json.loads(body)["error"]["message"]
+        status, page = answer_to(
+            "/guide/"
+        )  # it needs none, and says what is the matter all the same
+        assert (status, "its database does not answer" in page) == ("200 OK", True)
+        assert get("/healthz") == "200 OK"
+        assert get("/readyz") == "503 Service Unavailable"
+    finally:
+        server.start()
     assert get("/") == "200 OK"
 
 

@@ -17,6 +17,7 @@ import structlog
 from structlog.typing import EventDict, Processor, ProcessorReturnValue, WrappedLogger
 
 FORMATS = ("line", "json")
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 HIDDEN = "[hidden]"
 _SECRETS = (
     # A password in an address: postgresql://user:password@host

@@ -183,6 +183,13 @@ def _parser(command: str, description: str) -> argparse.ArgumentParser:
 
 
 def _become(command: Sequence[str]) -> NoReturn:
-    """Go on as another program: signals reach it, and no process stands between."""
+    """Go on as another program: signals reach it, and no process stands between.
+
+    Raises ImproperlyConfigured for settings with which that program could only fail, and at length.
+    """
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tournament.settings")
+    from django.conf import settings
+
+    _ = settings.ARENA_HOME  # reads them
     sys.stdout.flush()
     os.execv(command[0], list(command))

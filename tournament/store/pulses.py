@@ -6,8 +6,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db import InterfaceError, OperationalError
+
 from tournament.store.clock import read_clock
 from tournament.store.models import Pulse
+from tournament.store.outages import Outage
 
 DISPATCH = "dispatch"
 """Beats each time that work is handed out, once a second."""
@@ -68,6 +71,13 @@ class DelayMemory:
         if now - self._asked_at >= REMEMBERED_SECONDS:
             self._found, self._asked_at = delays(), now
         return self._found
+
+    def reason(self) -> str:
+        """The same in words, for answers that need no database: where that is away, they say so."""
+        try:
+            return spell_delays(self.known_delays())
+        except (OperationalError, InterfaceError):
+            return Outage.AWAY.value
 
     def forget(self) -> None:
         """Ask again at the next time."""

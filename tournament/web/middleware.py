@@ -18,7 +18,7 @@ from structlog.contextvars import bound_contextvars
 
 from engine.wheels import too_large
 from tournament.players.api import error_body
-from tournament.store.pulses import MEMORY, spell_delays
+from tournament.store.pulses import MEMORY
 from tournament.web.throttling import LOG_INS, asker, limiter, rate_of, spell_wait
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
@@ -180,7 +180,7 @@ def tell_delays(get_response: GetResponse) -> GetResponse:
 
     def answer(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
-        if request.path.startswith("/api/") and (reason := spell_delays(MEMORY.known_delays())):
+        if request.path.startswith("/api/") and (reason := MEMORY.reason()):
             response.headers[DELAYED_HEADER] = reason
         return response
 

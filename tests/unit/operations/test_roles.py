@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +21,24 @@ from tournament.operations.stack import (
 )
 from tournament.store.services import beat
 from tournament.workers.models import WorkerReport
+
+MANAGE = Path(__file__).parents[3] / "manage.py"
+
+
+def manage(home: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """What a fresh process says to these arguments, in an environment that knows of no site."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("ARENA_", "DJANGO_"))
+    }
+    return subprocess.run(
+        [sys.executable, MANAGE, *arguments],
+        env={**kept, "ARENA_BOOTSTRAP": "0", "ARENA_HOME": str(home), **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.fixture
@@ -113,6 +134,31 @@ def test_worker_does_not_start_where_no_bot_can_be_held(became, monkeypatch):
     monkeypatch.setenv("ARENA_TRUST_BOTS", "1")
     roles.worker([])
     assert len(became) == 1, "bots that are trusted need no walls"
+
+
+@pytest.mark.parametrize(
+    "role", ["web", "healthy control"]
+)  # one that becomes another program, one that stays
+def test_settings_that_make_no_sense_are_told_in_a_line_instead_of_a_traceback(role, tmp_path):
+    done = manage(tmp_path, *role.split(), ARENA_BROKER_URL="127.0.0.1:6379")
+    assert done.returncode == 1
+    assert "ARENA_BROKER_URL must look like redis://" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("postgresql://arena:s3cret@127.0.0.1:1/arena", "does not answer"),  # nobody is there
+        ("", "run manage.py migrate"),  # a home without tables
+    ],
+)
+def test_command_without_its_database_says_what_to_do(tmp_path, address, told):
+    done = manage(tmp_path, "ratings", "verify", ARENA_DATABASE=address)
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "s3cret" not in done.stderr
 
 
 @pytest.mark.django_db

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 from django.conf import settings
+from django.core.files.uploadedfile import SimpleUploadedFile
 
+from tests.tournament_factories import make_wheel
+from tournament.store.errors import StoreUnavailableError
 from tournament.web.middleware import content_security_policy
 
 LIMIT = settings.WHEEL_MAX_BYTES + 256 * 1024
@@ -135,6 +138,21 @@ def test_head_is_answered_where_get_is(client, site, path):
     assert (head.status_code, head.content) == (200, b"")
     assert head["Content-Type"] == get["Content-Type"]
     assert int(head["Content-Length"]) > 0
+
+
+def test_store_that_is_away_is_told_to_who_uploads(client, site, token, monkeypatch):
+    def fail(_: bytes) -> str:
+        raise StoreUnavailableError("timed out")
+
+    monkeypatch.setattr("tournament.players.services.bots.put_blob", fail)
+    client.raise_request_exception = False
+    wheel = SimpleUploadedFile("novice.whl", make_wheel("novice"))
+    answer = client.post(
+        "/api/versions", {"wheel": wheel}, headers={"Authorization": f"Bearer {token}"}
+    )
+    assert (answer.status_code, answer["Retry-After"]) == (503, "15")
+    assert answer.json()["error"]["code"] == "unavailable"
+    assert "its store of wheels and records does not answer" in answer.json()["error"]["message"]
 
 
 def test_broken_page_says_so_without_a_database(client, db, monkeypatch):
