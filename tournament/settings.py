@@ -47,8 +47,8 @@ import re
 import secrets
 import sys
 from datetime import timedelta
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from email.utils import parseaddr
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -152,6 +152,50 @@ def _metrics_token(path: str | None) -> str:
     return token
 
 
+def _mail(address: str) -> dict[str, Any]:
+    """Django's settings for a mail server. Raises ImproperlyConfigured for an address that is none."""
+    parts, query = urlsplit(address), dict(parse_qsl(urlsplit(address).query))
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    is_known = parts.scheme in {"smtp", "smtps"} and parts.hostname and port != 0
+    if not is_known or parts.path.strip("/") or query not in ({}, {"tls": "no"}):
+        raise ImproperlyConfigured(
+            "ARENA_MAIL is no address of a mail server; write smtp://user:password@host:587, smtps://host:465, or "
+            "smtp://localhost:25?tls=no where mail does not leave the machine"
+        )
+    return {
+        "EMAIL_HOST": parts.hostname,
+        "EMAIL_PORT": port or (465 if parts.scheme == "smtps" else 587),
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_SSL": parts.scheme == "smtps",
+        "EMAIL_USE_TLS": parts.scheme == "smtp" and not query,
+    }
+
+
+def _sender(address: str) -> str:
+    try:
+        validate_email(parseaddr(address)[1])
+    except ValidationError:
+        raise ImproperlyConfigured(
+            f"ARENA_MAIL_FROM is {address!r}; ARENA_MAIL needs the address that mail comes from, e.g. "
+            "arena@example.org"
+        ) from None
+    return address
+
+
+def _site(address: str) -> str:
+    parts = urlsplit(address)
+    if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path.strip("/"):
+        raise ImproperlyConfigured(
+            f"ARENA_SITE is {address!r}; ARENA_MAIL needs the site's own address for the links in mails, e.g. "
+            "https://arena.example.org"
+        )
+    return f"{parts.scheme}://{parts.netloc}"
+
+
 def _home() -> Path:
     try:
         return private_folder(default_home())
@@ -203,50 +247,6 @@ def _store(address: str, home: Path) -> dict[str, Any]:
             )
         return {
             "blobs": {
-def _mail(address: str) -> dict[str, Any]:
-    """Django's settings for a mail server. Raises ImproperlyConfigured for an address that is none."""
-    parts, query = urlsplit(address), dict(parse_qsl(urlsplit(address).query))
-    try:
-        port = parts.port
-    except ValueError:
-        port = 0
-    is_known = parts.scheme in {"smtp", "smtps"} and parts.hostname and port != 0
-    if not is_known or parts.path.strip("/") or query not in ({}, {"tls": "no"}):
-        raise ImproperlyConfigured(
-            "ARENA_MAIL is no address of a mail server; write smtp://user:password@host:587, smtps://host:465, or "
-            "smtp://localhost:25?tls=no where mail does not leave the machine"
-        )
-    return {
-        "EMAIL_HOST": parts.hostname,
-        "EMAIL_PORT": port or (465 if parts.scheme == "smtps" else 587),
-        "EMAIL_HOST_USER": unquote(parts.username or ""),
-        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
-        "EMAIL_USE_SSL": parts.scheme == "smtps",
-        "EMAIL_USE_TLS": parts.scheme == "smtp" and not query,
-    }
-
-
-def _sender(address: str) -> str:
-    try:
-        validate_email(parseaddr(address)[1])
-    except ValidationError:
-        raise ImproperlyConfigured(
-            f"ARENA_MAIL_FROM is {address!r}; ARENA_MAIL needs the address that mail comes from, e.g. "
-            "arena@example.org"
-        ) from None
-    return address
-
-
-def _site(address: str) -> str:
-    parts = urlsplit(address)
-    if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path.strip("/"):
-        raise ImproperlyConfigured(
-            f"ARENA_SITE is {address!r}; ARENA_MAIL needs the site's own address for the links in mails, e.g. "
-            "https://arena.example.org"
-        )
-    return f"{parts.scheme}://{parts.netloc}"
-
-
                 "BACKEND": "tournament.store.storage.BlobStorage",
                 "OPTIONS": {"location": str(folder)},
             }
@@ -483,6 +483,7 @@ CELERY_TASK_STORE_ERRORS_EVEN_IF_IGNORED = False
 CELERY_TASK_DEFAULT_QUEUE = "control"
 CELERY_TASK_ROUTES = {
     "tournament.dispatch": {"queue": "control"},
+    "tournament.send_mail": {"queue": "control"},  # hosts that play bots know no password
     "tournament.sweep": {
         "queue": "validation"
     },  # of a big store it takes long, and dispatch waits for nothing
@@ -513,6 +514,23 @@ CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "tournament.sweep", "schedule": 6 * 3600.0},
 }
 
+# --- whom it writes to ------------------------------------------------------------------------
+
+ARENA_SENDS_MAIL = bool(os.environ.get("ARENA_MAIL"))
+ARENA_SITE = ""
+"""The site's own address, without a slash at its end; known where mail is sent."""
+EMAIL_TIMEOUT = 5
+"""Seconds: the process that dispatches sends the mail."""
+if ARENA_SENDS_MAIL:
+    globals().update(_mail(os.environ["ARENA_MAIL"]))
+    DEFAULT_FROM_EMAIL = SERVER_EMAIL = _sender(os.environ.get("ARENA_MAIL_FROM") or "")
+    ARENA_SITE = _site(os.environ.get("ARENA_SITE") or "")
+    CELERY_BEAT_SCHEDULE["mail"] = {
+        "task": "tournament.send_mail",
+        "schedule": 10.0,
+        "options": {"expires": 10},
+    }
+
 # --- how the admin looks ----------------------------------------------------------------------
 
 UNFOLD = {
@@ -539,27 +557,9 @@ UNFOLD = {
     },
 }
 
-    "tournament.send_mail": {"queue": "control"},  # hosts that play bots know no password
 # --- what it says -----------------------------------------------------------------------------
 
 LOGGING = logging_settings(_log_format(), _log_level(os.environ.get("ARENA_LOG_LEVEL") or "INFO"))
 METRICS_FROM = _networks(os.environ.get("ARENA_METRICS_FROM") or "127.0.0.0/8,::1")
 METRICS_TOKEN = _metrics_token(os.environ.get("ARENA_METRICS_TOKEN_FILE"))
 """Empty: nobody gets in by a token."""
-# --- whom it writes to ------------------------------------------------------------------------
-
-ARENA_SENDS_MAIL = bool(os.environ.get("ARENA_MAIL"))
-ARENA_SITE = ""
-"""The site's own address, without a slash at its end; known where mail is sent."""
-EMAIL_TIMEOUT = 5
-"""Seconds: the process that dispatches sends the mail."""
-if ARENA_SENDS_MAIL:
-    globals().update(_mail(os.environ["ARENA_MAIL"]))
-    DEFAULT_FROM_EMAIL = SERVER_EMAIL = _sender(os.environ.get("ARENA_MAIL_FROM") or "")
-    ARENA_SITE = _site(os.environ.get("ARENA_SITE") or "")
-    CELERY_BEAT_SCHEDULE["mail"] = {
-        "task": "tournament.send_mail",
-        "schedule": 10.0,
-        "options": {"expires": 10},
-    }
-

@@ -185,6 +185,8 @@ def test_every_setting_is_documented_where_operators_look():
     assert read == set(re.findall(r"^(ARENA_[A-Z_]+)", docstring, re.MULTILINE))
     tabled = set(re.findall(r"^\| `(ARENA_[A-Z_]+)`", pages, re.MULTILINE))
     assert read | read_by_sandbox == tabled
+
+
 MAIL = {
     "ARENA_MAIL": "smtps://ann%40example.org:p%2Fw@mail.example.org",
     "ARENA_MAIL_FROM": "Arena <arena@example.org>",
@@ -224,5 +226,3 @@ def test_mail_that_could_not_be_sent_is_refused_at_once(tmp_path, name, value):
     said = load(tmp_path, fails=True, **{**MAIL, name: value})
     assert name in said
     assert "p%2Fw" not in said.rpartition("ImproperlyConfigured")[2]
-
-
