@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
-import redis
 from django.conf import settings as site_settings
 from django.http import HttpResponse
 
+from engine.idleness import own_times
+from tests.brokers import Broker, running_broker
 from tests.unit.tournament.web.test_permissions import PAGES, ROLES, failed_trial, outcome_of
 from tournament.celery import app
-from tournament.operations import broker, health
+from tournament.operations import health
 from tournament.store.clock import read_clock
 from tournament.store.models import Pulse
 from tournament.store.pulses import MEMORY
@@ -26,54 +25,30 @@ pytestmark = pytest.mark.stack
 
 MOST_SECONDS = 1.0
 TRIES = 5
-"""A busy machine may keep a page waiting by itself; a broker that is waited for does so each time."""
-
-
-class Broker:
-    """A Valkey of this test's own, and how often somebody came to it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.socket = broker.socket_in(folder)
-        command = broker.command(broker.find_server(), self.socket, folder)
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        while not broker.answers(self.socket):
-            time.sleep(0.02)
-
-    @property
-    def url(self) -> str:
-        return broker.url(self.socket)
-
-    def visitors(self) -> int:
-        """How many connections it has taken, this one not counted."""
-        with redis.Redis(unix_socket_path=str(self.socket)) as client:
-            return client.info("stats")["total_connections_received"] - 1
+"""A machine whose disk is busy may keep a page waiting by itself; a broker that is waited for does so each time."""
 
 
 @pytest.fixture
 def own_broker(settings, monkeypatch) -> Iterator[Broker]:
     """The site's broker, and Celery's."""
-    folder = broker.make_socket_folder()
-    found = Broker(folder)
-    settings.CELERY_BROKER_URL = found.url
-    monkeypatch.setattr(app.conf, "broker_url", found.url)
-    try:
+    with running_broker() as found:
+        settings.CELERY_BROKER_URL = found.url
+        monkeypatch.setattr(app.conf, "broker_url", found.url)
         yield found
-    finally:
-        found.process.kill()
-        found.process.wait()
-        for path in sorted(folder.rglob("*"), reverse=True):
-            path.rmdir() if path.is_dir() else path.unlink()
-        folder.rmdir()
 
 
 def quickest(ask: Callable[[], object]) -> tuple[float, object]:
-    """The shortest of some tries, and what it gave; no more than one if that was short enough."""
+    """The seconds for which some try at the least was waiting, and what it gave; no more than one if that was short.
+
+    What this thread ran, and what it waited to run on a busy machine, is no waiting for a broker.
+    """
     best = float("inf")
     answer: object = None
     for _ in range(TRIES):
-        began = time.monotonic()
+        began, busy = time.monotonic(), sum(own_times())
         answer = ask()
-        best = min(best, time.monotonic() - began)
+        waited = time.monotonic() - began - (sum(own_times()) - busy) / 1e9
+        best = min(best, waited)
         if best < MOST_SECONDS:
             break
     return best, answer
@@ -117,7 +92,8 @@ def test_every_address_answers_within_a_second_while_the_broker_is_frozen(
 @pytest.mark.parametrize("end", [signal.SIGSTOP, signal.SIGKILL], ids=["frozen", "gone"])
 def test_site_without_its_broker_says_what_is_delayed(client, site, own_broker, end, monkeypatch):
     monkeypatch.setattr(health, "_store_ok_until", 0.0)
-    assert client.get("/readyz").json()["status"] == "ready"
+    found = (client.get("/readyz").json()["status"] for _ in range(TRIES))
+    assert "ready" in found  # at the latest then, since a busy machine delays the broker, too
     assert "Arena-Delayed" not in client.get("/api/bots").headers
     assert "Delayed:" not in client.get("/").content.decode()
     os.kill(own_broker.process.pid, end)
