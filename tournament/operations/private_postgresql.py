@@ -24,6 +24,9 @@ from tournament.operations.errors import OperationsError
 from tournament.operations.supervisor import end_with
 
 NOBODY = 65534
+PORTS_TRIED = 5
+PATIENCE_SECONDS = 120.0
+"""How long a start or a stop may take on a busy machine."""
 
 
 def find_binaries() -> Path | None:
@@ -82,9 +85,8 @@ class PostgresqlServer:
             {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         )
         self._process: subprocess.Popen[bytes] | None = None
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self._has_run = False
+        self.port = _free_port()
 
     def address(self, database: str = "postgres", *, port: int | None = None) -> str:
         """Of a database on this server, as ARENA_DATABASE takes it; by another port that leads to it."""
@@ -112,11 +114,25 @@ class PostgresqlServer:
             )
 
     def start(self) -> None:
-        """Start it, and wait until it takes connections."""
+        """Start it, and wait until it takes connections.
+
+        Before it has ever run, nobody knows its port: should another program have taken that meanwhile, it gets
+        a new one.
+        """
+        for _ in range(1 if self._has_run else PORTS_TRIED):
+            self._process = self._launch()
+            if self._becomes_ready(self._process):
+                self._has_run = True
+                return
+            if not self._has_run:
+                self.port = _free_port()
+        raise OperationsError(f"PostgreSQL does not start: {self._log.read_text().strip()}")
+
+    def _launch(self) -> subprocess.Popen[bytes]:
         us = os.getpid()
         options = ("listen_addresses=127.0.0.1", "unix_socket_directories=")
         with self._log.open("ab") as out:
-            self._process = subprocess.Popen(
+            return subprocess.Popen(
                 [
                     *(self._binaries / "postgres", "-D", self._data, "-F", "-p", str(self.port)),
                     *(part for option in options for part in ("-c", option)),
@@ -127,28 +143,35 @@ class PostgresqlServer:
                 preexec_fn=lambda: end_with(us),  # noqa: PLW1509 - or a killed run leaves the server behind
                 **self._who,
             )
-        self._wait_until_ready(self._process)
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """End it: SIGINT disconnects everybody, SIGQUIT is a crash (PostgreSQL's "immediate")."""
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(timeout=30)
+            self._process.wait(timeout=PATIENCE_SECONDS)
             self._process = None
 
-    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+    def _becomes_ready(self, process: subprocess.Popen[bytes]) -> bool:
+        """Wait until it takes connections; False if it has ended instead."""
         import psycopg
 
-        until = time.monotonic() + 30
-        while True:
+        until = time.monotonic() + PATIENCE_SECONDS
+        while process.poll() is None:
             try:
                 psycopg.connect(self.address()).close()
             except psycopg.OperationalError:
-                if process.poll() is not None or time.monotonic() > until:
+                if time.monotonic() > until:
                     process.kill()
-                    raise OperationsError(
-                        f"PostgreSQL does not start: {self._log.read_text().strip()}"
-                    ) from None
+                    process.wait()
                 time.sleep(0.05)
             else:
-                return
+                return process.poll() is None  # else it was somebody else who answered
+        return False
+
+
+def _free_port() -> int:
+    """A port of this machine that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
