@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from django import forms
@@ -29,6 +29,7 @@ from engine.ratings import Rating, RatingChange
 from tournament.competitions import selectors, services
 from tournament.competitions.errors import EntryError, InvalidTournamentError
 from tournament.competitions.forms import (
+    ChangeSeriesForm,
     CorrectForm,
     DisqualifyForm,
     EnterAnyForm,
@@ -41,6 +42,8 @@ from tournament.competitions.forms import (
     initial_of,
     option_field_name,
     spell_next_starts,
+    spell_rule,
+    spell_template,
     stage_field_name,
     stage_fields,
 )
@@ -137,10 +140,16 @@ def _staged(formats: Sequence[str]) -> type[TournamentAdminForm]:
 
 
 class SeriesAdminForm(SeriesForm):
-    """A new series, dressed for the admin."""
+    """A new series, dressed for the admin; like a tournament that its organiser may see."""
+
+    user: ClassVar[Any]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        like = self.fields["like"]
+        assert isinstance(like, forms.ModelChoiceField)
+        seen = selectors.tournaments_run_by(self.user) | selectors.public_tournaments()
+        like.queryset = Tournament.objects.filter(pk__in=seen.values("pk")).order_by("-pk")
         for field in self.fields.values():
             _dress(field)
 
@@ -1202,12 +1211,31 @@ class SeriesAdmin(OwnTournamentsMixin, OperationsAdmin):
 
     organiser_path = "organiser"
 
-    list_display = ("name", "organiser", "rule", "time_zone", "is_active", "stopped_reason")
+    list_display = ("name", "organiser", "starts", "is_active", "stopped_reason")
     list_filter = ("is_active",)
     search_fields = ("name", "slug")
-    fields = ("buttons", *list_display, "next_starts", "points_table", "slug", "template")
+    fields = (
+        "buttons",
+        *list_display,
+        "entries_open",
+        "next_starts",
+        "points",
+        "slug",
+        "tournaments_are",
+    )
     readonly_fields = fields
     operations = (
+        Operation(
+            name="change",
+            label="Change",
+            run=lambda row, _, values: services.change_series(
+                series=row, now=read_clock(), **values["course"]
+            ),
+            rehearse=lambda _, __, values: [f"Next start: {each}" for each in values["starts"]],
+            form=ChangeSeriesForm,
+            warning="Tournaments that it has made stay as they are. Its name and who has entered it stay, too.",
+            takes_many=False,
+        ),
         Operation(
             name="stop",
             label="Switch off",
@@ -1234,7 +1262,8 @@ class SeriesAdmin(OwnTournamentsMixin, OperationsAdmin):
     ) -> Any:
         """For a new one the form that the service judges."""
         if obj is None:
-            kwargs.update(form=SeriesAdminForm, fields=SeriesForm.Meta.fields)
+            form = type("OwnSeriesForm", (SeriesAdminForm,), {"user": request.user})
+            kwargs.update(form=form, fields=SeriesForm.Meta.fields)
         return super().get_form(request, obj, change=change, **kwargs)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -1260,6 +1289,31 @@ class SeriesAdmin(OwnTournamentsMixin, OperationsAdmin):
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """Nothing is left to do: the service has stored all of it."""
+
+    def form_arguments(self, operation: Operation, rows: Sequence[Any]) -> dict[str, Any]:
+        """What it is changed from."""
+        return {"series": rows[0]} if operation.form is ChangeSeriesForm else {}
+
+    @admin.display(description="Starts")
+    def starts(self, row: Series) -> str:
+        """Its rule in words."""
+        return spell_rule(row)
+
+    @admin.display(description="Entries are open")
+    def entries_open(self, row: Series) -> str:
+        """For how long, and until when before the start."""
+        is_open, pause = row.rule.get("open_minutes"), row.rule.get("pause_minutes", 0)
+        return f"{is_open} minutes, until {pause} minutes before the start"
+
+    @admin.display(description="Points for the season")
+    def points(self, row: Series) -> str:
+        """What places are worth."""
+        return ", ".join(map(str, row.points_table)) or "no season"
+
+    @admin.display(description="Tournaments are")
+    def tournaments_are(self, row: Series) -> str:
+        """What is not as usual in its template."""
+        return _lines(spell_template(row))
 
     @admin.display(description="Next starts")
     def next_starts(self, row: Series) -> str:

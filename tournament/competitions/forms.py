@@ -41,9 +41,14 @@ from tournament.competitions.services import (
     starts_to_come,
 )
 from tournament.competitions.services.planning import MOST_IN_FLIGHT
-from tournament.competitions.services.series import check_rule, check_series, next_slots
+from tournament.competitions.services.series import (
+    check_course,
+    check_rule,
+    check_series,
+    first_starts,
+)
 from tournament.leaderboards.models import PoolKind
-from tournament.players.forms import ReasonForm
+from tournament.players.forms import ReasonForm, time_zone_choices
 from tournament.players.models import Bot, Player
 from tournament.store.clock import read_clock
 
@@ -278,8 +283,8 @@ class CorrectForm(ReasonForm):
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-class SeriesForm(forms.ModelForm):  # type: ignore[type-arg] # generic for mypy only
-    """A new series. The service judges it, and before it is made its next starts are shown."""
+class CourseForm(forms.Form):
+    """When a series starts its tournaments, what they are like, and what a place in them is worth."""
 
     like = forms.ModelChoiceField(
         Tournament.objects.all(),
@@ -303,14 +308,25 @@ class SeriesForm(forms.ModelForm):  # type: ignore[type-arg] # generic for mypy 
             "each month. Instead of weekdays and time."
         ),
     )
-    time_zone = forms.CharField(
-        initial="UTC", max_length=64, help_text="In which these times are meant, as Europe/Paris."
+    time_zone = forms.ChoiceField(
+        choices=time_zone_choices,
+        initial="UTC",
+        help_text="In which these times are meant; what its clocks skip or show twice is seen to.",
+        error_messages={
+            "invalid_choice": "There is no time zone %(value)s: use a name such as Europe/Paris."
+        },
     )
     open_minutes = forms.IntegerField(
-        initial=1440, min_value=1, help_text="For how many minutes entries are open."
+        label="Entries are open for",
+        initial=1440,
+        min_value=1,
+        help_text="Minutes: 1440 are a day, 10080 a week.",
     )
     pause_minutes = forms.IntegerField(
-        initial=5, min_value=0, help_text="Between the close of entries and the start."
+        label="They close before the start by",
+        initial=5,
+        min_value=0,
+        help_text="Minutes, in which the last versions are tried.",
     )
     points = forms.CharField(
         label="Points for the season",
@@ -318,6 +334,59 @@ class SeriesForm(forms.ModelForm):  # type: ignore[type-arg] # generic for mypy 
         max_length=400,
         help_text="What the first place is worth, the second and so on: 25, 18, 15. Empty: no season.",
     )
+
+    @property
+    def course(self) -> dict[str, Any]:
+        """What the service takes, but for a name. For a form whose single fields are valid."""
+        data = self.cleaned_data
+        rule: dict[str, object] = {
+            "open_minutes": data["open_minutes"],
+            "pause_minutes": data["pause_minutes"],
+        }
+        if data["weekdays"]:
+            rule["weekdays"] = [int(number) for number in data["weekdays"]]
+        rule.update({name: data[name].strip() for name in ("at", "cron") if data[name].strip()})
+        return {
+            "rule": rule,
+            "template": self.template,
+            "time_zone": data["time_zone"],
+            "points_table": data["points"],
+        }
+
+    @property
+    def template(self) -> dict[str, Any]:
+        """The chosen tournament as a template."""
+        like: Tournament = self.cleaned_data["like"]
+        plan = plan_like(like, opens_at=like.opens_at)
+        template = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
+        for own in ("name", "opens_at", "closes_at", "starts_at", "slug", "results_at"):
+            del template[own]
+        return template
+
+    def spell_starts(self) -> list[str]:
+        """The first starts by what is filled in."""
+        rule, zone = check_rule(self.course["rule"]), self.cleaned_data["time_zone"]
+        return [spell_slot(slot, zone) for slot in first_starts(rule, zone, read_clock())]
+
+    def clean_points(self) -> list[int]:
+        """The points as numbers."""
+        parts = [part.strip() for part in self.cleaned_data["points"].split(",") if part.strip()]
+        if not all(part.isascii() and part.isdecimal() and len(part) < 6 for part in parts):
+            raise forms.ValidationError("Give whole numbers between commas, as 25, 18, 15.")
+        return [int(part) for part in parts]
+
+    def judge(self, errors: Mapping[str, str]) -> None:
+        """Put what a service has against it beside the fields that it is about."""
+        is_cron = bool(self.cleaned_data.get("cron"))
+        about = {"rule": "cron" if is_cron else "at", "points_table": "points", "template": "like"}
+        for field, message in errors.items():
+            place = about.get(field, field if field in self.fields else "like")
+            self.add_error(place, message)
+
+
+class SeriesForm(CourseForm, forms.ModelForm):  # type: ignore[type-arg] # generic for mypy only
+    """A new series. The service judges it, and before it is made its next starts are shown."""
+
     confirmed = forms.BooleanField(
         label="The next starts are right",
         required=False,
@@ -333,53 +402,96 @@ class SeriesForm(forms.ModelForm):  # type: ignore[type-arg] # generic for mypy 
     @property
     def values(self) -> dict[str, Any]:
         """What the service takes. For a form whose single fields are valid."""
-        data = self.cleaned_data
-        plan = plan_like(data["like"], opens_at=data["like"].opens_at)
-        template = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
-        for own in ("name", "opens_at", "closes_at", "starts_at", "slug", "results_at"):
-            del template[own]
-        rule: dict[str, object] = {
-            "open_minutes": data["open_minutes"],
-            "pause_minutes": data["pause_minutes"],
-        }
-        if data["weekdays"]:
-            rule["weekdays"] = [int(number) for number in data["weekdays"]]
-        rule.update({name: data[name].strip() for name in ("at", "cron") if data[name].strip()})
-        return {
-            "name": data["name"],
-            "rule": rule,
-            "template": template,
-            "time_zone": data["time_zone"].strip(),
-            "points_table": data["points"],
-        }
-
-    def clean_points(self) -> list[int]:
-        """The points as numbers."""
-        parts = [part.strip() for part in self.cleaned_data["points"].split(",") if part.strip()]
-        if not all(part.isascii() and part.isdecimal() and len(part) < 6 for part in parts):
-            raise forms.ValidationError("Give whole numbers between commas, as 25, 18, 15.")
-        return [int(part) for part in parts]
+        return {"name": self.cleaned_data["name"], **self.course}
 
     def clean(self) -> dict[str, Any]:
         """The cleaned values, if the service would make this series and its starts have been seen."""
         super().clean()
-        if self.errors:
-            return self.cleaned_data
-        values, now = self.values, read_clock()
-        for field, message in check_series(now=now, **values).items():
-            self.add_error(field if field in self.fields else None, message)
+        if not self.errors:
+            self.judge(check_series(now=read_clock(), **self.values))
         if not self.errors and not self.cleaned_data["confirmed"]:
-            rule, zone = check_rule(values["rule"]), values["time_zone"]
-            starts = next_slots(rule, zone, now + rule.lead)
             self.add_error(
                 "confirmed",
-                ["The next starts would be these; tick this if they are right:"]
-                + [spell_slot(slot, zone) for slot in starts],
+                [
+                    "The next starts would be these; tick this if they are right:",
+                    *self.spell_starts(),
+                ],
             )
         return self.cleaned_data
 
     def _post_clean(self) -> None:
         """Leave the model alone: the service makes the row and has judged already."""
+
+
+class ChangeSeriesForm(CourseForm):
+    """Another course for a series that is there, filled in as it is."""
+
+    def __init__(self, *args: Any, series: Series, **kwargs: Any) -> None:
+        rule = series.rule
+        super().__init__(
+            *args,
+            **{
+                "initial": {
+                    **{name: rule.get(name, "") for name in ("at", "cron")},
+                    "weekdays": [str(day) for day in rule.get("weekdays", ())],
+                    "open_minutes": rule.get("open_minutes"),
+                    "pause_minutes": rule.get("pause_minutes"),
+                    "time_zone": series.time_zone,
+                    "points": ", ".join(map(str, series.points_table)),
+                },
+                **kwargs,
+            },
+        )
+        self._series = series
+        like = self.fields["like"]
+        assert isinstance(like, forms.ModelChoiceField)
+        like.required = False
+        like.empty_label = "as they are now"
+        like.queryset = Tournament.objects.filter(organiser=series.organiser).order_by("-pk")
+
+    @property
+    def template(self) -> dict[str, Any]:
+        """The chosen tournament as a template, else the one that it has."""
+        has: dict[str, Any] = self._series.template
+        return super().template if self.cleaned_data["like"] else has
+
+    def clean(self) -> dict[str, Any]:
+        """The cleaned values with the `course` and the `starts` by it, if the service would take it."""
+        super().clean()
+        if not self.errors:
+            self.judge(check_course(now=read_clock(), **self.course))
+        if not self.errors:
+            self.cleaned_data.update(course=self.course, starts=self.spell_starts())
+        return self.cleaned_data
+
+
+def spell_rule(series: Series) -> str:
+    """When a series starts its tournaments, in words."""
+    cron, at = series.rule.get("cron"), series.rule.get("at", "")
+    if cron:
+        return f"by the rule {cron} (minute, hour, day, month, weekday), {series.time_zone}"
+    days = [WEEKDAYS[day] for day in series.rule.get("weekdays", ()) if day in range(7)]
+    every = "every day" if len(days) == len(WEEKDAYS) else f"every {' and '.join(days)}"
+    return f"{every} at {at}, {series.time_zone}"
+
+
+def spell_template(series: Series) -> list[str]:
+    """What the tournaments of a series are like, a line each; what is as usual is left out."""
+    usual = {field.name: field.default for field in dataclasses.fields(Plan)}
+    return [
+        f"{name.replace('_', ' ').capitalize()}: {spelled}"
+        for name, value in series.template.items()
+        if value != usual.get(name) and (spelled := _spell_value(value))
+    ]
+
+
+def _spell_value(value: object) -> str:
+    if isinstance(value, Mapping):
+        parts = ((name, _spell_value(each)) for name, each in value.items() if each is not None)
+        return ", ".join(f"{name}={each}" for name, each in parts if each)
+    if isinstance(value, (list, tuple)):
+        return "; then ".join(filter(None, map(_spell_value, value)))
+    return _spell(value)
 
 
 def spell_next_starts(series: Series) -> list[str]:

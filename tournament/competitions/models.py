@@ -1002,6 +1002,8 @@ class Series(models.Model):
     stopped_reason = models.CharField(max_length=500, blank=True, editable=False)
     """Why the site switched it off by itself, if it did."""
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    changed_at = models.DateTimeField(null=True, editable=False)
+    """Since when its rule is as it is, if it is not the first: earlier starts were never announced."""
 
     class Meta:
         verbose_name_plural = "series"

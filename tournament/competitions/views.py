@@ -32,13 +32,13 @@ from engine.standings import TITLES, StandingRow, TieBreak
 from tournament.competitions import selectors
 from tournament.competitions.errors import TournamentStateError
 from tournament.competitions.forms import (
-    WEEKDAYS,
     AnswerForm,
     EnterForm,
     EntrantForm,
     InviteForm,
     SeriesEntryForm,
     spell_next_starts,
+    spell_rule,
 )
 from tournament.competitions.models import (
     EntrantBot,
@@ -771,16 +771,6 @@ def _formats_of(template: Mapping[str, Any]) -> list[str]:
     """The formats of the stages that a series' tournaments have."""
     stages = template.get("stages") or [{"format": template.get("format", "")}]
     return [str(stage.get("format", "")) for stage in stages]
-
-
-def spell_rule(row: Series) -> str:
-    """When a series starts its tournaments, in words."""
-    cron, at = row.rule.get("cron"), row.rule.get("at", "")
-    if cron:
-        return f"by the rule {cron} (minute, hour, day, month, weekday), {row.time_zone}"
-    days = [WEEKDAYS[day] for day in row.rule.get("weekdays", ()) if day in range(7)]
-    every = "every day" if len(days) == len(WEEKDAYS) else f"every {' and '.join(days)}"
-    return f"{every} at {at}, {row.time_zone}"
 
 
 @login_required

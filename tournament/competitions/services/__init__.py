@@ -48,6 +48,7 @@ from tournament.competitions.services.rulings import (
     void_match,
 )
 from tournament.competitions.services.series import (
+    change_series,
     create_series,
     enter_series,
     leave_series,
@@ -70,6 +71,7 @@ __all__ = [
     "blobs_in_use",
     "cancel_tournament",
     "cancel_trial",
+    "change_series",
     "check_plan",
     "close_tournament",
     "correct_result",

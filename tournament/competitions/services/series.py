@@ -67,7 +67,10 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     @property
     def start_time(self) -> time:
         """The local time of the start. Raises ValueError if `at` is none."""
-        return time.fromisoformat(self.at)
+        try:
+            return time.fromisoformat(self.at)
+        except ValueError:
+            raise ValueError(f"{self.at!r} is no time of day: write it as 18:30") from None
 
     def times_on(self, day: date) -> list[time]:
         """The local times of the starts on a day, in order. Raises ValueError for a rule that is none."""
@@ -132,6 +135,51 @@ def check_series(
         errors["name"] = "give it a name of its own, with at least one letter or digit"
     elif len(name.strip()) > LONGEST_NAME or not name.isprintable():
         errors["name"] = f"give it a name of at most {LONGEST_NAME} printable characters"
+    return errors | check_course(
+        rule=rule, template=template, now=now, time_zone=time_zone, points_table=points_table
+    )
+
+
+@transaction.atomic
+def change_series(
+    *,
+    series: Series,
+    rule: Mapping[str, object],
+    template: Mapping[str, object],
+    now: datetime,
+    time_zone: str = "UTC",
+    points_table: Sequence[int] = (),
+) -> Series:
+    """Let a series go on by another rule, template or table; its tournaments that are there stay as they are.
+
+    A start that the new rule would have had before now is not made up for. Raises InvalidTournamentError as `create_series`.
+    """
+    errors = check_course(
+        rule=rule, template=template, now=now, time_zone=time_zone, points_table=points_table
+    )
+    if errors:
+        raise InvalidTournamentError(errors)
+    series = Series.objects.select_for_update().get(pk=series.pk)
+    course = (msgspec.to_builtins(check_rule(rule)), time_zone)
+    if course != (series.rule, series.time_zone):
+        series.rule, series.time_zone = course
+        series.changed_at = now
+    series.template = msgspec.to_builtins(dict(template))
+    series.points_table = list(points_table)
+    series.save(update_fields=["rule", "time_zone", "template", "points_table", "changed_at"])
+    return series
+
+
+def check_course(
+    *,
+    rule: Mapping[str, object],
+    template: Mapping[str, object],
+    now: datetime,
+    time_zone: str = "UTC",
+    points_table: Sequence[int] = (),
+) -> dict[str, str]:
+    """What would have to change in all of a series but its name, by field."""
+    errors: dict[str, str] = {}
     if time_zone not in zoneinfo.available_timezones():
         errors["time_zone"] = (
             f"there is no time zone {time_zone!r}: use a name such as Europe/Paris"
@@ -300,7 +348,7 @@ def restart_series(*, series: Series, now: datetime) -> Series:
 def _run_series(series: Series, now: datetime) -> Tournament | None:
     rule = _read_rule(series)
     slot = latest_slot(rule, series.time_zone, now + rule.lead)
-    if slot is None or slot <= series.created_at:
+    if slot is None or slot <= (series.changed_at or series.created_at):
         return None
     row, created = SeriesSlot.objects.get_or_create(series=series, slot_utc=slot)
     if not created:
@@ -388,12 +436,31 @@ def next_slots(
     return tuple(sorted(found)[:count])
 
 
+def first_starts(
+    rule: Rule, time_zone: str, now: datetime, *, count: int = 5
+) -> tuple[datetime, ...]:
+    """The first starts by a rule that holds from `now` on; of those that would have to be open already only the last."""
+    soon = latest_slot(rule, time_zone, now + rule.lead)
+    is_in_time = soon is not None and soon - timedelta(minutes=rule.pause_minutes) > now
+    first = (soon,) if soon is not None and is_in_time else ()
+    return (*first, *next_slots(rule, time_zone, now + rule.lead, count=count - len(first)))
+
+
 def starts_to_come(series: Series, *, count: int = 5) -> tuple[datetime, ...]:
-    """The next starts of a series in UTC; none if it is switched off or its rule is none any more."""
+    """The next starts of a series in UTC, those of tournaments that are there among them.
+
+    None if it is switched off or its rule is none any more.
+    """
     if not series.is_active or series.time_zone not in zoneinfo.available_timezones():
         return ()
     rule = _check_rule(series.rule, {})
-    return next_slots(rule, series.time_zone, read_clock(), count=count) if rule else ()
+    if rule is None:
+        return ()
+    now = read_clock()
+    there = series.slots.filter(slot_utc__gt=now).values_list("slot_utc", flat=True)
+    last = max(there, default=now)
+    to_come = [slot for slot in first_starts(rule, series.time_zone, now) if slot > last]
+    return tuple(sorted([*there, *to_come])[:count])
 
 
 def _slots_on(rule: Rule, day: date, zone: zoneinfo.ZoneInfo) -> list[datetime]:

@@ -21,6 +21,7 @@ from tournament.competitions.models import (
 )
 from tournament.competitions.selectors import season_page, season_table
 from tournament.competitions.services import (
+    change_series,
     create_series,
     enter_series,
     leave_series,
@@ -31,6 +32,7 @@ from tournament.competitions.services import (
 from tournament.competitions.services.cron import parse_cron
 from tournament.competitions.services.series import (
     Rule,
+    first_starts,
     latest_slot,
     next_slots,
     run_due_series,
@@ -149,7 +151,7 @@ class TestRunning:
             ("template", {**TEMPLATE, "color": "red"}, "no 'color'"),  # of an older version
             ("template", {"game": "eighty"}, "needs 'format'"),  # a field that came later
             ("rule", {**WEEKLY, "every": 2}, "every"),  # a rule of another version
-            ("rule", {**WEEKLY, "at": "25:00"}, "hour"),  # no time
+            ("rule", {**WEEKLY, "at": "25:00"}, "time of day"),  # no time
             ("rule", [], "rule"),  # not even a rule
             ("time_zone", "Mars/Olympus", "see its log"),  # a zone that the machine has lost
         ],
@@ -378,3 +380,59 @@ class TestSeason:
         assert (made.state, season_page(series).table) == ("finished", ())
         publish_results(tournament=made)
         assert [row.points for row in season_page(series).table] == [10, 6]
+
+
+@pytest.mark.django_db
+class TestChange:
+    """A series that goes on by another rule."""
+
+    def test_start_that_the_new_rule_would_have_had_is_not_made_up_for(self):
+        series = make_series()
+        saturday = FRIDAY + timedelta(days=1)
+        changed = change_series(
+            series=series,
+            rule={**WEEKLY, "at": "12:00", "weekdays": [4, 5]},
+            template={**TEMPLATE, "format": "round_robin"},
+            points_table=[3],
+            now=FRIDAY - timedelta(hours=1),  # that Friday's 12:00 is over
+        )
+        assert changed.points_table == [3]
+        assert run_due_series(now=FRIDAY) == ()
+        [made] = run_due_series(now=saturday - timedelta(hours=6, minutes=30))
+        assert made.starts_at == saturday.replace(hour=12)
+        assert made.stages.get().format == "round_robin"
+
+    def test_what_no_series_could_be_changes_nothing(self):
+        series = make_series()
+        with pytest.raises(InvalidTournamentError) as error:
+            change_series(
+                series=series,
+                rule=WEEKLY,
+                template={**TEMPLATE, "format": "lottery"},
+                time_zone="Mars/Olympus",
+                now=FRIDAY,
+            )
+        assert set(error.value.fields) == {"time_zone", "format"}
+        series.refresh_from_db()
+        assert (series.template, series.time_zone) == (TEMPLATE, "UTC")
+
+
+@pytest.mark.parametrize(
+    ("now", "first"),
+    [
+        ("2026-12-04T15:00", "2026-12-04T18:00"),  # before entries open
+        ("2026-12-04T17:30", "2026-12-04T18:00"),  # while they are open: it is made at once
+        ("2026-12-04T17:58", "2026-12-11T18:00"),  # after their close
+    ],
+)
+def test_first_starts_are_those_that_will_be_made(now, first):
+    rule = Rule(weekdays=(4,), at="18:00", open_minutes=60)
+    found = first_starts(rule, "UTC", datetime.fromisoformat(now).replace(tzinfo=UTC), count=2)
+    assert found[0] == datetime.fromisoformat(first).replace(tzinfo=UTC)
+    assert found[1] - found[0] == timedelta(days=7)
+
+
+def test_of_starts_closer_than_entries_are_open_only_the_last_is_made():
+    hourly = Rule(cron="0 * * * *", open_minutes=175)
+    found = first_starts(hourly, "UTC", FRIDAY + timedelta(minutes=1), count=2)
+    assert found == (FRIDAY + timedelta(hours=3), FRIDAY + timedelta(hours=4))

@@ -12,9 +12,22 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from tests.tournament_factories import accept, entrant_of, make_tournament, start, submit
+from tests.site_factory import make_staff
+from tests.tournament_factories import (
+    accept,
+    entrant_of,
+    make_plan,
+    make_tournament,
+    start,
+    submit,
+)
 from tournament.competitions.models import Match, Ruling, Series, Tournament
-from tournament.competitions.services import advance_round, create_series, play_match
+from tournament.competitions.services import (
+    advance_round,
+    create_series,
+    create_tournament,
+    play_match,
+)
 from tournament.leaderboards.models import Rating
 from tournament.leaderboards.services import RatedResult, RatedTeam, append_results
 from tournament.players import services as players
@@ -359,7 +372,15 @@ def test_series_is_made_like_a_tournament_after_its_next_starts_were_shown(olga,
     series = Series.objects.get()
     assert (series.slug, series.points_table) == ("friday-cup", [10, 6, 3])
     assert series.template["format"] == "round_robin"
-    assert "18:30 CE" in text_of(olga, f"/admin/competitions/series/{series.pk}/change/")
+    row = text_of(olga, f"/admin/competitions/series/{series.pk}/change/")
+    for told in (
+        "18:30 CE",
+        "every Friday at 18:30, Europe/Paris",
+        "60 minutes, until 5 minutes before the start",
+        "Format: round_robin",
+    ):
+        assert told in row
+    assert "{" not in row[row.index("Tournaments are") :][:400]  # nothing that only a program reads
     page = text_of(client, "/series/friday-cup/")
     assert "every Friday at 18:30, Europe/Paris" in page
     assert "10, 6, 3" in page
@@ -370,8 +391,8 @@ def test_series_is_made_like_a_tournament_after_its_next_starts_were_shown(olga,
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"time_zone": "Mars/Olympus"}, "there is no time zone"),
-        ({"at": "25:00"}, "hour must be in 0..23"),
+        ({"time_zone": "Mars/Olympus"}, "There is no time zone Mars/Olympus"),
+        ({"at": "25:00"}, "&#x27;25:00&#x27; is no time of day: write it as 18:30"),
         ({"weekdays": [], "at": ""}, "say when"),
         ({"weekdays": [], "at": "", "cron": "0 18 * *"}, "five fields"),
         ({"points": "10, many"}, "whole numbers between commas"),
@@ -385,6 +406,55 @@ def test_series_that_cannot_be_made_says_why_and_nothing_is_stored(olga, site, c
     )
     assert message in answer.content.decode()
     assert not Series.objects.exists()
+
+
+def test_complaint_about_a_series_stands_at_its_field(olga, site):
+    """Not above the form, where one would have to guess."""
+    for changes, field in (
+        ({"at": "25:00"}, "at"),
+        ({"weekdays": [], "at": "", "cron": "0 18 * *"}, "cron"),
+        ({"points": "99999"}, "points"),
+    ):
+        answer = olga.post(
+            "/admin/competitions/series/add/", series_values(site, confirmed="on", **changes)
+        )
+        assert list(answer.context["adminform"].form.errors) == [field]
+
+
+def test_series_is_like_no_tournament_that_its_organiser_may_not_see(client, site):
+    otto = make_staff("otto")
+    create_tournament(organiser=site.olga, plan=make_plan(name="Secret Draft"))
+    client.force_login(otto)
+    page = text_of(client, "/admin/competitions/series/add/")
+    assert "Secret Draft" not in page
+    assert site.table.name in page
+
+
+def test_series_is_changed_after_its_next_starts_were_shown(olga, site):
+    olga.post("/admin/competitions/series/add/", series_values(site, confirmed="on"))
+    series = Series.objects.get()
+    path = f"/admin/competitions/series/operate/change/?ids={series.pk}"
+    page = text_of(olga, path)
+    assert 'value="18:30"' in page  # it is filled in as it is
+    assert re.search(r'value="4"[^>]* checked', page)
+    values = series_values(site, like="", weekdays=["5"], at="09:00", points="5")
+    assert "there is no such day" in text_of_post(
+        olga, path, {**values, "weekdays": [], "at": "", "cron": "0 0 30 2 *"}
+    )
+    shown = text_of_post(olga, path, values)
+    assert len(re.findall(r"Next start: Sat \d\d \w{3} \d{4}, 09:00 CES?T", shown)) == 5
+    series.refresh_from_db()
+    assert series.rule["at"] == "18:30"
+    mark = re.search(r'name="rehearsed" value="(\w+)"', shown)
+    olga.post(path, {**values, "rehearsed": mark[1]})
+    template = series.template
+    series.refresh_from_db()
+    assert (series.rule["weekdays"], series.rule["at"]) == ([5], "09:00")
+    assert (series.points_table, series.template) == ([5], template)
+
+
+def text_of_post(client, path: str, values: dict[str, object]) -> str:
+    return client.post(path, values).content.decode()
 
 
 def test_player_enters_for_a_series_by_page_and_api(ann, olga, site, token, client):
