@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from engine.formats.base import SCORE_DENOMINATOR
 from tournament.leaderboards.models import PoolKind
 from tournament.players.models import Bot, BotVersion
+from tournament.store.fields import ReportField
 from tournament.store.leases import LeaseFields
 from tournament.store.states import Transitions
 
@@ -441,7 +442,7 @@ class EntryTrial(LeaseFields):
     state = models.CharField(
         max_length=7, choices=TrialState.choices, default=TrialState.PENDING, editable=False
     )
-    reason = models.TextField(blank=True, default="", editable=False)
+    reason = ReportField(blank=True, default="", editable=False)
     """Why it failed or is stuck."""
     log_sha256 = models.CharField(max_length=64, blank=True, default="", editable=False)
     """The blob of what it printed and how it crashed; for its owner only."""
@@ -837,7 +838,7 @@ class Attempt(models.Model):
     ending = models.CharField(
         max_length=10, choices=AttemptEnding.choices, default=AttemptEnding.RUNNING
     )
-    detail = models.TextField(blank=True)
+    detail = ReportField(blank=True)
     is_tallied = models.BooleanField(default=False, db_default=False, editable=False)
     """Whether the site's metrics count it already."""
 

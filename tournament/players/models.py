@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.db.models.functions import Lower, Now, Upper
 from django.utils.text import slugify
 
+from tournament.store.fields import ReportField
 from tournament.store.leases import LeaseFields
 from tournament.store.states import Transitions
 
@@ -230,7 +231,7 @@ class BotVersion(LeaseFields):
     )
     summary = models.CharField(max_length=300, blank=True)
     """The wheel's own one-line description."""
-    reason = models.TextField(blank=True)
+    reason = ReportField(blank=True)
     """Why it was rejected, set aside or is stuck."""
     log_sha256 = models.CharField(max_length=64, blank=True, editable=False)
     """The blob of what it printed while it was checked, and how it crashed; for its owner only."""

@@ -11,6 +11,7 @@ from engine.comparison import Question
 from engine.statistics import SequentialTest
 from tournament.competitions.models import RULES_VERSION
 from tournament.players.models import BotVersion
+from tournament.store.fields import ReportField
 from tournament.store.leases import LeaseFields
 from tournament.store.states import Transitions
 
@@ -116,9 +117,9 @@ class Scrimmage(LeaseFields):
     """How many sets the first ended with 0, ¼, ½, ¾ and 1, up to the one that decided."""
     likelihood_ratio = models.FloatField(null=True, editable=False)
     answer = models.CharField(max_length=10, choices=Answer.choices, blank=True, editable=False)
-    reason = models.TextField(blank=True, editable=False)
+    reason = ReportField(blank=True, editable=False)
     """Which fault ended it, why it was cancelled, or why it is stuck."""
-    failure = models.TextField(blank=True, editable=False)
+    failure = ReportField(blank=True, editable=False)
     """Our own last failure, for operators."""
     asked_at = models.DateTimeField(db_default=Now(), editable=False)
     started_at = models.DateTimeField(null=True, editable=False)

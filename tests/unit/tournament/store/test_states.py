@@ -118,3 +118,17 @@ def test_nothing_but_the_tables_writes_a_state():
         and (lines := _writes_of_state(ast.parse(path.read_text(encoding="utf-8"))))
     }
     assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("model", "field"),
+    [
+        (players.BotVersion, "reason"),  # of a check
+        (competitions.EntryTrial, "reason"),  # of a trial
+        (competitions.Attempt, "detail"),  # of a match
+        (scrimmages.Scrimmage, "failure"),  # of a batch
+        (scrimmages.Scrimmage, "reason"),
+    ],
+)
+def test_what_programs_say_of_a_failure_can_be_kept_by_every_database(model, field):
+    assert model._meta.get_field(field).get_prep_value("a\0b") == "a\ufffdb"
