@@ -90,8 +90,9 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
 
 _WITHOUT_NAMESPACES = (
     "bots are held by Landlock, seccomp and limits alone: they have no namespaces of their own, can "
-    "see whether a file exists on this machine, leave marks in the caches of its disks and in times of access "
-    "for another bot to find, and read packages that lie beside the interpreter"
+    "see whether a file exists on this machine, count the open files of a partner's process, who so can tell them "
+    "its hand, leave marks in the caches of its disks and in times of access for another bot to find, and read "
+    "packages that lie beside the interpreter"
 )
 
 

@@ -299,6 +299,7 @@ READING = [
     Attempt("reading", "whether a file exists", "os.stat('/etc/passwd')", holds_at_landlock=False),
     Attempt("reading", "a file without rights", "os.open('/etc/passwd', os.O_PATH)", holds_at_landlock=False),
     Attempt("reading", "what the machine is called", "if os.uname().nodename == 'bot': raise PermissionError('it has another name')", holds_at_landlock=False),
+    Attempt("reading", "how many files another process has open", "os.lstat(f'/proc/{PARENT}/fd/3')", holds_at_landlock=False),
     Attempt("reading", "how full the disk is", "os.statvfs('/')"),
     Attempt("reading", "another bot", "os.listdir(os.path.dirname(os.path.dirname(__file__)))"),
     Attempt("reading", "another bot's file", "places = [Path(__file__).parent.parent / name / 'plan.txt' for name in BESIDE]\nnext(filter(Path.exists, places), places[0]).read_text()"),
