@@ -360,6 +360,9 @@ def _loads() -> dict[int, _Load]:
 
 def _stale_blocks(loads: Mapping[int, _Load], capacity: Capacity) -> list[tuple[int, ...]]:
     """What was queued long ago and not begun, in blocks; queued again from now."""
+    queued = Match.objects.filter(state=MatchState.QUEUED)
+    if not queued.filter(queued_at__lt=in_seconds(-STALE_SECONDS)).exists():
+        return []
     return [
         block
         for control in capacity.time_controls

@@ -237,6 +237,10 @@ def renew_ladder_entrants() -> int:
     Who is at a table plays that match to its end first. The old version keeps its results and leaves; the
     new one comes in as who enters late does.
     """
+    played = Stage.objects.filter(index=0, state=StageState.RUNNING, format__in=_CONTINUOUS)
+    ladders = list(played.values_list("tournament", flat=True))
+    if not ladders:
+        return 0
     newer = BotVersion.objects.filter(
         bot=OuterRef("bot"),
         bot__paused_reason="",
@@ -250,9 +254,7 @@ def renew_ladder_entrants() -> int:
         entrant__state=EntrantState.ACTIVE,
         tournament__state=TournamentState.RUNNING,
         tournament__paused_reason="",
-        tournament__stages__in=Stage.objects.filter(
-            index=0, state=StageState.RUNNING, format__in=_CONTINUOUS
-        ),
+        tournament__in=ladders,
     )
     due = Tournament.objects.filter(pk__in=outdated.values("tournament"))
     return guard_each(due.order_by("pk"), _renew)
