@@ -76,11 +76,13 @@ from tournament.competitions.models import (
 )
 from tournament.competitions.selectors.conditions import conditions_of, spell_rules
 from tournament.competitions.selectors.engine_values import stage_format, stage_options
+from tournament.competitions.services.previewing import Changed
 from tournament.competitions.services.queueing import REQUEUEABLE
 from tournament.competitions.services.rulings import RULED_IN
 from tournament.leaderboards.models import PoolKind
 from tournament.players.admin import (
     LONGEST_ID,
+    Foreseen,
     Operation,
     OperationsAdmin,
     ReadOnlyAdmin,
@@ -240,20 +242,21 @@ def _forfeit(row: Match, request: HttpRequest, values: dict[str, Any]) -> object
     )
 
 
-def _rehearse(tournament: Tournament, act: Callable[[], object]) -> list[str]:
-    """What an act would change, a line each."""
+def _rehearse(tournament: Tournament, act: Callable[[], object]) -> Foreseen:
+    """What an act would change. Ratings move by other tournaments' matches, too."""
     shown = services.preview(tournament, act)
-    named = (
-        ("Tournament", shown.state),
-        ("Match", shown.pairings),
-        ("Standings", shown.standings),
-        ("Rating", shown.ratings),
+    return Foreseen(
+        lines=[
+            *_spell_changed("Tournament", shown.state),
+            *_spell_changed("Match", shown.pairings),
+            *_spell_changed("Standings", shown.standings),
+        ],
+        drifting=_spell_changed("Rating", shown.ratings),
     )
-    return [
-        f"{title} {line.what}: {line.before} → {line.after}"
-        for title, lines in named
-        for line in lines
-    ]
+
+
+def _spell_changed(title: str, lines: Iterable[Changed]) -> list[str]:
+    return [f"{title} {line.what}: {line.before} → {line.after}" for line in lines]
 
 
 class StageInline(ReadOnlyInline):
@@ -1231,7 +1234,9 @@ class SeriesAdmin(OwnTournamentsMixin, OperationsAdmin):
             run=lambda row, _, values: services.change_series(
                 series=row, now=read_clock(), **values["course"]
             ),
-            rehearse=lambda _, __, values: [f"Next start: {each}" for each in values["starts"]],
+            rehearse=lambda _, __, values: Foreseen(
+                [f"Next start: {each}" for each in values["starts"]]
+            ),
             form=ChangeSeriesForm,
             warning="Tournaments that it has made stay as they are. Its name and who has entered it stay, too.",
             takes_many=False,

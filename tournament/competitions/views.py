@@ -421,13 +421,18 @@ def _pair_form(row: Tournament, player: Player | None) -> EnterForm | None:
     is_open = row.state == TournamentState.OPEN or selectors.late_round(row) is not None
     if player is None or row.kind != PoolKind.PAIR or not is_open:
         return None
-    return EnterForm(kind=row.kind, player=player)
+    names = list(player.bots.order_by("name").values_list("name", flat=True)[:2])
+    if len(names) < len(("bot", "partner")):
+        return None
+    first, second = names
+    initial = {"bot": first, "partner": second}
+    return EnterForm(kind=row.kind, player=player, auto_id="pair_%s", initial=initial)
 
 
 def _invite_form(row: Tournament, player: Player | None) -> InviteForm | None:
     if player is None or row.kind != PoolKind.PAIR or row.state != TournamentState.OPEN:
         return None
-    return InviteForm(player=player)
+    return InviteForm(player=player, auto_id="invite_%s") if player.bots.exists() else None
 
 
 def _invitations(row: Tournament, player: Player | None) -> list[dict[str, Any]]:

@@ -157,11 +157,21 @@ class Operation:
     """Whether it can be done with several rows at once."""
     right: str = ""
     """The permission that it takes; by default the one to change the model."""
-    rehearse: Callable[[Any, HttpRequest, dict[str, Any]], Sequence[str]] | None = None
-    """Given: what it would change with the form's values, a line each, shown before it is done.
+    rehearse: Callable[[Any, HttpRequest, dict[str, Any]], Foreseen] | None = None
+    """Given: what it would change with the form's values, shown before it is done.
 
     It is done only if, asked again, it says the same. May raise UsageError.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What an operation on a row would change, a line each."""
+
+    lines: Sequence[str]
+    """What is confirmed."""
+    drifting: Sequence[str] = ()
+    """What other things change all the time, too, as ratings: shown, but nobody could confirm it in time on a busy site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +180,7 @@ class Rehearsal:
 
     lines: tuple[str, ...]
     mark: str
-    """Stands for the lines; it is sent back with the confirmation."""
+    """Stands for what is confirmed; it is sent back with the confirmation."""
     is_confirmed: bool
     """Whether just these lines were confirmed."""
     is_changed: bool
@@ -281,13 +291,11 @@ class OperationsMixin:
         if request.method == "POST" and form.is_valid():
             try:
                 rehearsal = self._rehearse(request, operation, rows, form.cleaned_data)
+                if rehearsal is None or rehearsal.is_confirmed:
+                    self._operate_all(request, operation, rows, form.cleaned_data)
+                    return HttpResponseRedirect(self._back(request))
             except UsageError as error:
                 form.add_error(None, str(error))
-            else:
-                if rehearsal is None or rehearsal.is_confirmed:
-                    for row in rows:
-                        self._operate(request, operation, row, form.cleaned_data)
-                    return HttpResponseRedirect(self._back(request))
         context = {
             "rehearsal": rehearsal,
             "is_rehearsed": operation.rehearse is not None,
@@ -311,10 +319,12 @@ class OperationsMixin:
     ) -> Rehearsal | None:
         if operation.rehearse is None:
             return None
-        lines = tuple(line for row in rows for line in operation.rehearse(row, request, values))
-        mark = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        foreseen = [operation.rehearse(row, request, values) for row in rows]
+        settled = tuple(line for each in foreseen for line in each.lines)
+        drifting = tuple(line for each in foreseen for line in each.drifting)
+        mark = hashlib.sha256("\n".join(settled).encode()).hexdigest()
         sent = request.POST.get("rehearsed", "")
-        return Rehearsal(lines, mark, is_confirmed=sent == mark, is_changed=bool(sent))
+        return Rehearsal(settled + drifting, mark, is_confirmed=sent == mark, is_changed=bool(sent))
 
     def describe(self, row: Any) -> str:
         """What a row is called where an operation on it is confirmed, and told to be done."""
@@ -340,15 +350,28 @@ class OperationsMixin:
             f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_changelist"
         )
 
+    def _operate_all(
+        self,
+        request: HttpRequest,
+        operation: Operation,
+        rows: Sequence[Any],
+        values: dict[str, Any],
+    ) -> None:
+        """Do it for each row; raises UsageError for one alone, so that what was filled in can be mended."""
+        if len(rows) == 1 and operation.form is not ConfirmForm:
+            self._operate(request, operation, rows[0], values)
+            return
+        for row in rows:
+            try:
+                self._operate(request, operation, row, values)
+            except UsageError as error:
+                messages.error(request, f"{operation.label}, {self.describe(row)}: {error}")
+
     def _operate(
         self, request: HttpRequest, operation: Operation, row: Model, values: dict[str, Any]
     ) -> None:
         label = self.describe(row)
-        try:
-            operation.run(row, request, values)
-        except UsageError as error:
-            messages.error(request, f"{operation.label}, {label}: {error}")
-            return
+        operation.run(row, request, values)
         reason = values.get("reason", "")
         self.log_change(request, row, f"{operation.label}{f': {reason}' if reason else ''}")
         messages.success(request, f"{operation.label}: done for {label}.")

@@ -141,7 +141,8 @@ def _rating_differences(
         for version in changed
     }
     changed.sort(key=lambda version: (-_size(*shown[version]), version))
-    return tuple(Changed(version, *map(_spell, shown[version])) for version in changed)
+    lines = (Changed(version, *map(_spell, shown[version])) for version in changed)
+    return tuple(line for line in lines if line.before != line.after)
 
 
 def _size(before: float | None, after: float | None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from datetime import timedelta
 
@@ -28,6 +29,7 @@ from tournament.competitions.services import (
     create_tournament,
     play_match,
 )
+from tournament.competitions.services.previewing import Changed, Preview
 from tournament.leaderboards.models import Rating
 from tournament.leaderboards.services import RatedResult, RatedTeam, append_results
 from tournament.players import services as players
@@ -709,3 +711,30 @@ def test_submitted_version_waits_in_the_list(olga, site):
     assert "waiting to be checked" in text_of(
         olga, "/admin/players/botversion/?state__exact=submitted"
     )
+
+
+def test_rating_that_moves_by_other_matches_keeps_nobody_from_confirming(olga, site, monkeypatch):
+    """On a busy site it moves all the time."""
+    numbers = itertools.count()
+
+    def moving(tournament, act):
+        return Preview((), (), (), (Changed("alpha 1.0", "9.00", f"{next(numbers)}.00"),))
+
+    monkeypatch.setattr("tournament.competitions.services.preview", moving)
+    entrant = entrant_of(site.table, "alpha")
+    path = f"/admin/competitions/entrant/operate/disqualify/?ids={entrant.pk}"
+    values = {"reason": "shared an account"}
+    shown = text_of_post(olga, path, values)
+    assert "Rating alpha 1.0: 9.00 → 0.00" in shown
+    mark = re.search(r'name="rehearsed" value="(\w+)"', shown)[1]
+    assert olga.post(path, {**values, "rehearsed": mark}).status_code == 302
+    entrant.refresh_from_db()
+    assert entrant.state == "disqualified"
+
+
+def test_what_was_filled_in_wrongly_can_be_mended(olga, site):
+    cup = make_tournament(organiser=site.olga, name="By Hand", seeding="hand")
+    path = f"/admin/competitions/tournament/operate/order/?ids={cup.pk}"
+    page = text_of_post(olga, path, {"names": "alpha\nnobody"})
+    assert "&#x27;nobody&#x27; is no entrant" in page
+    assert "alpha\nnobody</textarea>" in page.replace("\r", "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.tournament_factories import make_bot, make_player, make_tournament
@@ -119,3 +121,21 @@ class TestApi:
         assert self.call(client, eve, "post", f"/{10**30}/accept").status_code in {404, 422}
         refused = self.call(client, eve, "post", "", {"bot": "alpha", "invited": "beta"})
         assert refused.status_code == 404
+
+
+def fields_on_page(client) -> list[str]:
+    return re.findall(r'<(?:select|input)[^>]* id="([^"]+)"', client.get("/tournaments/cup/").text)
+
+
+def test_forms_for_pairs_have_fields_of_their_own_and_fit_the_bots_that_one_has(client, cup, ann):
+    client.force_login(make_player("newcomer"))
+    assert "You have no bot yet" in client.get("/tournaments/cup/").text
+    assert fields_on_page(client) == []
+    client.force_login(ann)
+    assert fields_on_page(client) == ["invite_bot", "invite_invited", "invite_name"]
+    make_bot("aces", ann)
+    fields = fields_on_page(client)
+    assert len(fields) == len(set(fields)) == 5
+    page = client.get("/tournaments/cup/").text
+    partner = page[page.index('id="pair_partner"') :]
+    assert '<option value="alpha" selected' in partner[: partner.index("</select>")]
