@@ -497,7 +497,8 @@ def _hide_places(text: str) -> str:
     return _FOREIGN_FILE.sub(r'File "<sandbox>/\1"', text)
 
 
-_FOREIGN_FILE = re.compile(rf'File "(?!{re.escape(BOT_FOLDER)}/)/[^"\n]*?([^"/\n]*)"')
+_FOREIGN_FILE = re.compile(rf'File "(?!{re.escape(BOT_FOLDER)}/)/(?:[^"/\n]*+/)*+([^"/\n]*+)"')
+"""Possessive throughout: a bot writes what it is matched with, and must not choose how long that takes."""
 
 
 def _read_part(descriptor: int, limit: int, folder: str) -> tuple[str, bool]:

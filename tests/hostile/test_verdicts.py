@@ -6,6 +6,7 @@ import pytest
 
 from engine.agents import BotSource, Failure, Reply
 from engine.outcome import Termination
+from engine.sandbox.agent import _hide_places
 from tests.hostile.stage import (
     GENEROUS,
     HERE,
@@ -180,3 +181,10 @@ def test_traceback_that_a_bot_invents_is_not_shown(tmp_path):
     show = perform(make_agent(source))
     assert show.fault is None
     assert show.log.traceback == ""
+
+
+def test_place_without_end_in_a_traceback_is_looked_through_at_once():
+    """By the square of its length it would take the referee some ten minutes."""
+    for endless in ("a" * 300_000, "a/" * 150_000, "/" * 300_000):
+        assert _hide_places(f'File "/{endless}') == f'File "/{endless}'
+        assert _hide_places(f'File "/{endless}/b.py", line 1') == 'File "<sandbox>/b.py", line 1'
