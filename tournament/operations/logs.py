@@ -20,8 +20,9 @@ FORMATS = ("line", "json")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 HIDDEN = "[hidden]"
 _SECRETS = (
-    # A password in an address: postgresql://user:password@host
-    (re.compile(r"(\w+://[^\s:/@]*):[^\s/@]+@"), rf"\1:{HIDDEN}@"),
+    # A password in an address: postgresql://user:password@host. Only where a word begins, for a visitor may send
+    # one of many thousand letters.
+    (re.compile(r"(\b\w+://[^\s:/@]*):[^\s/@]+@"), rf"\1:{HIDDEN}@"),
     # What a program sends to be let in, and a token of ours wherever it stands
     (re.compile(r"(?i)\b(bearer|basic|token) [\w.+/=~-]{8,}"), rf"\1 {HIDDEN}"),
     # Named secrets, as in headers, forms and settings

@@ -110,6 +110,14 @@ def test_no_secret_is_written(written, form, said):
     assert "[hidden]" in kept.lines[0]
 
 
+def test_long_word_of_a_visitor_is_looked_through_once(written):
+    """By the square of its length it would take minutes."""
+    kept = written("line")
+    word = "9" * 300_000
+    log.warning("Not Found: /%s", word)
+    assert kept.lines[0].endswith(f"/{word}")
+
+
 @pytest.mark.parametrize(
     ("sent", "is_taken"),
     [
