@@ -19,26 +19,11 @@ from structlog.contextvars import bound_contextvars
 from engine.wheels import too_large
 from tournament.players.api import error_body
 from tournament.store.pulses import MEMORY
+from tournament.web.policy import content_security_policy
 from tournament.web.throttling import LOG_INS, asker, limiter, rate_of, spell_wait
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
-_POLICY = {
-    "default-src": "'none'",
-    "script-src": "'self'",
-    "style-src": "'self'",
-    "img-src": "'self' data:",
-    "font-src": "'self'",
-    "connect-src": "'self'",
-    "form-action": "'self'",
-    "base-uri": "'none'",
-    "frame-ancestors": "'none'",
-}
-# The admin's Alpine compiles its attributes, and both the admin and Swagger set styles on elements.
-_RELAXED = {
-    "/admin/": {"script-src": "'self' 'unsafe-eval'", "style-src": "'self' 'unsafe-inline'"},
-    "/api/docs": {"style-src": "'self' 'unsafe-inline'"},
-}
 _LONGEST_LENGTH = 19
 """More digits are no length of anything."""
 _FORM_OVERHEAD_BYTES = 256 * 1024
@@ -80,12 +65,6 @@ def identify_request(get_response: GetResponse) -> GetResponse:
         return response
 
     return answer
-
-
-def content_security_policy(path: str) -> str:
-    """The policy of the page at `path`: everything from the site itself, no inline scripts."""
-    relaxed = next((more for start, more in _RELAXED.items() if path.startswith(start)), {})
-    return "; ".join(f"{name} {value}" for name, value in {**_POLICY, **relaxed}.items())
 
 
 def security_headers(get_response: GetResponse) -> GetResponse:
