@@ -14,6 +14,7 @@ from tournament.moderation.errors import ModerationError
 from tournament.moderation.selectors import erasure_preview, write_personal_data
 from tournament.moderation.services import check_erasable, erase_player, erasures_file
 from tournament.players.models import Player
+from tournament.store.scrubbing import scrub_deleted
 
 USAGE = 2
 
@@ -60,6 +61,12 @@ class Command(BaseCommand):
             f"Erased: the account is called “{former}” now, and the erasure is noted in {erasures_file()}. "
             "Keep that list apart from backups: a restored one repeats it."
         )
+        if not scrub_deleted():
+            self.stdout.write(
+                "The database was too busy for its file to be written anew, so parts of what was erased may still stand "
+                "in it, where nothing shows them. Stop the site and run: manage.py shell -c "
+                '"from tournament.store.scrubbing import scrub_deleted; print(scrub_deleted())"'
+            )
 
     def _export(self, player: Player, target: Path) -> None:
         """Write the person's data into a new file that only this user can read."""
