@@ -91,14 +91,15 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg] # generic for mypy
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        address = self.fields["email"]
         if not settings.ARENA_SENDS_MAIL:
             del self.fields["wants_mail"]
-            self.fields["email"].help_text = "Shown to nobody; for the operators of this site."
+            address.help_text = "Shown to nobody; for the operators of this site."
         elif self.instance.has_confirmed_mail:
-            self.fields["email"].help_text = "Shown to nobody. It is confirmed."
+            address.help_text = "Shown to nobody. It is confirmed."
         else:
-            self.fields["email"].help_text = (
-                "Shown to nobody. A link is sent there that confirms it is yours; before, nothing else is."
+            address.help_text = (
+                "Shown to nobody. A link is sent there that confirms it; before, nothing else is."
             )
 
 

@@ -108,6 +108,7 @@ def account(request: HttpRequest) -> HttpResponse:
     password_form = PasswordChangeForm(
         player, request.POST if sent == "password" else None, prefix="password"
     )
+    del password_form.fields["old_password"].widget.attrs["autofocus"]  # the page begins above it
     if account_form.is_valid():
         account_form.save()
         is_asked = ask_to_confirm(player=player)

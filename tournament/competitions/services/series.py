@@ -458,9 +458,7 @@ def starts_to_come(series: Series, *, count: int = 5) -> tuple[datetime, ...]:
         return ()
     now = read_clock()
     there = series.slots.filter(slot_utc__gt=now).values_list("slot_utc", flat=True)
-    last = max(there, default=now)
-    to_come = [slot for slot in first_starts(rule, series.time_zone, now) if slot > last]
-    return tuple(sorted([*there, *to_come])[:count])
+    return tuple(sorted({*there, *first_starts(rule, series.time_zone, now, count=count)})[:count])
 
 
 def _slots_on(rule: Rule, day: date, zone: zoneinfo.ZoneInfo) -> list[datetime]:

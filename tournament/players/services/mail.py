@@ -37,6 +37,8 @@ LINK_DAYS = 7
 """For how long the link that confirms an address is good."""
 SECONDS_AT_ONCE = 2.0
 """After so long sending stops until the next ring: the process that dispatches does it."""
+_AUTOMATIC = {"Auto-Submitted": "auto-generated"}
+"""No out-of-office answers, please (RFC 3834)."""
 _CONFIRM, _STOP = "arena.mail.confirm", "arena.mail.stop"
 
 
@@ -198,7 +200,7 @@ def _compose(mail: OutgoingMail) -> EmailMessage | None:
             f"confirm it, and you get the notices of your tournaments here:\n\n{_link('players:confirm-mail', token)}\n\n"
             f"The link is good for {LINK_DAYS} days. If it is not you, do nothing: no notices will come.\n"
         )
-        return EmailMessage(_one_line(mail.subject), text, to=[player.email])
+        return EmailMessage(_one_line(mail.subject), text, to=[player.email], headers=_AUTOMATIC)
     if not player.takes_mail:
         return None
     stop = _link("players:stop-mail", signing.dumps(player.pk, salt=_STOP))
@@ -206,7 +208,7 @@ def _compose(mail: OutgoingMail) -> EmailMessage | None:
     headers = {
         "List-Unsubscribe": f"<{stop}>",
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",  # RFC 8058
-        "Auto-Submitted": "auto-generated",  # RFC 3834: no out-of-office answers
+        **_AUTOMATIC,
     }
     return EmailMessage(_one_line(mail.subject), text, to=[player.email], headers=headers)
 

@@ -28,6 +28,7 @@ from tournament.competitions.services import (
     open_tournament,
     restart_series,
     seal_results,
+    starts_to_come,
 )
 from tournament.competitions.services.cron import parse_cron
 from tournament.competitions.services.series import (
@@ -39,6 +40,7 @@ from tournament.competitions.services.series import (
     slot_on,
 )
 from tournament.players.services import pause_bot
+from tournament.store.clock import read_clock
 
 WEEKLY = {"weekdays": [4], "at": "18:00", "open_minutes": 60, "pause_minutes": 5}
 TEMPLATE = {"game": "eighty", "format": "single_elimination", "time_control": "standard"}
@@ -436,3 +438,16 @@ def test_of_starts_closer_than_entries_are_open_only_the_last_is_made():
     hourly = Rule(cron="0 * * * *", open_minutes=175)
     found = first_starts(hourly, "UTC", FRIDAY + timedelta(minutes=1), count=2)
     assert found == (FRIDAY + timedelta(hours=3), FRIDAY + timedelta(hours=4))
+
+
+@pytest.mark.django_db
+def test_starts_to_come_are_those_of_tournaments_that_are_there_and_those_by_the_rule():
+    series = make_series()
+    now = read_clock()
+    there = now + timedelta(days=30)
+    SeriesSlot.objects.create(series=series, slot_utc=there)  # made by an earlier rule
+    found = starts_to_come(series, count=10)
+    assert there in found
+    by_rule = [slot for slot in found if slot != there]
+    assert by_rule == list(first_starts(Rule(**WEEKLY), "UTC", now, count=9))
+    assert found == tuple(sorted(found))

@@ -84,6 +84,7 @@ def test_forms_need_their_csrf_token(site):
 
 
 def test_account_page_changes_the_time_zone_and_the_password(ann, site):
+    assert "autofocus" not in ann.get("/account/").content.decode()  # a phone would scroll to it
     ann.post(
         "/account/", {"form": "account", "account-time_zone": "Europe/Oslo", "account-email": ""}
     )
