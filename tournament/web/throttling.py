@@ -49,6 +49,8 @@ COSTLY = Rate("costly", 20)
 WRITES = Rate("writes", 120)
 LOG_INS = Rate("log-ins", 30, minutes=5)
 """By address, whatever the name: axes counts by name and address."""
+PASSWORDS = Rate("passwords", 20, minutes=5)
+"""Of who is logged in: a cookie that was stolen is no way to find out the password."""
 RATES = {
     "competitions:bundle": COSTLY,
     "moderation:archive": COSTLY,
@@ -64,6 +66,7 @@ RATES = {
 }
 """By route what is not simply a page; `rate_of` judges the method, too."""
 _LOG_IN_ROUTES = {"players:log-in", "players:sign-up", "admin:login"}
+_PASSWORD_ROUTES = {"players:account", "admin:password_change"}
 _UNLIMITED = {"healthz", "readyz", "metrics"}
 
 
@@ -75,6 +78,8 @@ def rate_of(request: HttpRequest) -> Rate | None:
         return None
     if request.method in {"GET", "HEAD", "OPTIONS"}:
         return RATES.get(route, PAGES)
+    if route in _PASSWORD_ROUTES:
+        return PASSWORDS
     return LOG_INS if route in _LOG_IN_ROUTES else WRITES
 
 

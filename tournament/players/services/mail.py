@@ -31,8 +31,11 @@ logger = logging.getLogger(__name__)
 
 RETRY_AFTER = timedelta(minutes=10)
 GIVE_UP_AFTER = timedelta(days=3)
+A_DAY = timedelta(days=1)
 BETWEEN_CONFIRMATIONS = timedelta(minutes=10)
 """An account can make the site write to a stranger at most so often."""
+ASKED_A_DAY = 3
+"""So many accounts may have one address asked within a day; further ones wait. Whose it is did perhaps none of it."""
 LINK_DAYS = 7
 """For how long the link that confirms an address is good."""
 SECONDS_AT_ONCE = 2.0
@@ -65,6 +68,7 @@ def ask_to_confirm(*, player: Player) -> bool:
     if player.confirmation_at is not None:
         pause = timedelta() if waits else BETWEEN_CONFIRMATIONS
         due = max(now, player.confirmation_at + pause)
+    due = max(due, _free_from(player, now))
     OutgoingMail.objects.create(
         player=player,
         kind=MailKind.CONFIRMATION,
@@ -74,6 +78,14 @@ def ask_to_confirm(*, player: Player) -> bool:
     )
     Player.objects.filter(pk=player.pk).update(confirmation_at=due)
     return True
+
+
+def _free_from(player: Player, now: datetime) -> datetime:
+    """From when on a player's address, which others may have given as theirs, can be asked."""
+    others = Player.objects.filter(email__iexact=player.email, confirmation_at__gt=now - A_DAY)
+    times = others.exclude(pk=player.pk).order_by("-confirmation_at")
+    asked = times.values_list("confirmation_at", flat=True)[ASKED_A_DAY - 1 : ASKED_A_DAY].first()
+    return now if asked is None else asked + A_DAY
 
 
 def confirm_mail(*, token: str) -> Player:

@@ -19,6 +19,7 @@ from tournament.competitions.services.notices import tell_players
 from tournament.moderation.services import erase_player
 from tournament.players.models import MailKind, OutgoingMail, Player
 from tournament.players.services import ask_to_confirm, send_due_mail
+from tournament.players.services.mail import ASKED_A_DAY
 from tournament.store.clock import read_clock
 
 pytestmark = pytest.mark.django_db
@@ -226,6 +227,17 @@ def test_account_makes_the_site_write_to_strangers_at_most_every_ten_minutes(cli
     wait(minutes=10)
     send_due_mail()
     assert [message.to[0] for message in mail.outbox][1:] == ["victim2@example.org"]
+
+
+def test_many_accounts_make_the_site_write_to_a_stranger_a_few_times_a_day():
+    for number in range(ASKED_A_DAY + 2):
+        player = make_player(f"many{number}")
+        address = "stranger@example.org" if number % 2 else "Stranger@example.org"
+        Player.objects.filter(pk=player.pk).update(email=address)
+        assert ask_to_confirm(player=player), "it is not told whether others gave the address, too"
+    assert send_due_mail() == ASKED_A_DAY
+    wait(days=1)
+    assert send_due_mail() == 2
 
 
 def test_mail_is_ended_by_its_link_without_a_cookie_and_by_the_account(client):

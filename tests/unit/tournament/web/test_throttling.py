@@ -31,7 +31,10 @@ def limited(settings, monkeypatch, stopped_clock) -> Limiter:
     """As on a site, but with few requests of each kind."""
     settings.ARENA_RATE_PERCENT = 100
     found = Limiter("memory://")
-    few = {name: Rate(name, 3) for name in ("PAGES", "FILES", "COSTLY", "WRITES", "LOG_INS")}
+    few = {
+        name: Rate(name, 3)
+        for name in ("PAGES", "FILES", "COSTLY", "WRITES", "LOG_INS", "PASSWORDS")
+    }
     for name, rate in few.items():
         monkeypatch.setattr(throttling, name, rate)
     monkeypatch.setattr(throttling, "RATES", dict.fromkeys(throttling.RATES, few["COSTLY"]))
@@ -54,6 +57,15 @@ def test_players_behind_one_address_have_their_own_limits(ann, bob, limited):
         ann.get("/account/")
     assert ann.get("/account/").status_code == 429
     assert bob.get("/account/").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/account/", "/admin/password_change/"])
+def test_stolen_cookie_tries_few_passwords(root, limited, path):
+    form = {"form": "password", "password-old_password": "a guess", "old_password": "a guess"}
+    assert [root.post(path, form).status_code for _ in range(4)] == [200, 200, 200, 429]
+    assert root.post("/account/notices/put-away/").status_code == 302, (
+        "what they know is not counted with it"
+    )
 
 
 def test_api_answers_in_its_own_shape(client, limited, db):
