@@ -416,6 +416,7 @@ class PlayerAdmin(SuperusersMixin, BoundedListMixin, UserAdmin, ModelAdmin):  # 
     search_fields = ("username", "email")
     ordering = ("username",)
     prepopulated_fields: ClassVar = {"slug": ("username",)}
+    filter_horizontal = ()  # two lists side by side, for two groups, are wider than the page
     fieldsets = (
         (None, {"fields": ("username", "slug", "password")}),
         ("Person", {"fields": ("email", "wants_mail", "time_zone")}),
@@ -440,6 +441,14 @@ class PlayerAdmin(SuperusersMixin, BoundedListMixin, UserAdmin, ModelAdmin):  # 
             (None, {"fields": ("username", "slug", "is_active", "is_staff", "groups")}),
             ("Dates", {"fields": ("last_login", "date_joined")}),
         )
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Groups as boxes to tick: there are few, and which one is in must be seen at once."""
+        kwargs["widget"] = forms.CheckboxSelectMultiple()
+        field = super().formfield_for_manytomany(db_field, request, **kwargs)
+        if field is not None:
+            field.help_text = "What a group may do is told in the docs: organisers run tournaments, moderators suspend."
+        return field
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
         """By address only for who may see it."""

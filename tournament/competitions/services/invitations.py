@@ -17,6 +17,7 @@ from tournament.competitions.models import (
     INVITATION_TRANSITIONS,
     Entrant,
     InvitationState,
+    Notice,
     PairInvitation,
     Tournament,
     TournamentState,
@@ -63,10 +64,27 @@ def invite_partner(
     tell_players(
         [invited.owner],
         tournament,
-        f"{by.username} invites your bot {invited.name} to enter {tournament.name} together with "
-        f"{bot.name}, as {label}: accept or decline on the tournament's page",
+        f"{_spell_question(invitation)}, as {label}: accept or decline on the tournament's page",
     )
     return invitation
+
+
+def _spell_question(row: PairInvitation) -> str:
+    """What its owner is asked, as their notice begins."""
+    return (
+        f"{row.bot.owner.username} invites your bot {row.invited.name} to enter {row.tournament.name} "
+        f"together with {row.bot.name}"
+    )
+
+
+def _put_away_question(row: PairInvitation) -> None:
+    """Show the notice of an invitation that is no longer open no more."""
+    Notice.objects.filter(
+        player=row.invited.owner_id,
+        tournament=row.tournament_id,
+        seen_at=None,
+        text__startswith=f"{_spell_question(row)}, as ",
+    ).update(seen_at=Now())
 
 
 def _check_no_other(tournament: Tournament, bot: Bot, invited: Bot, by: Player) -> None:
@@ -102,6 +120,7 @@ def accept_invitation(*, invitation: PairInvitation, by: Player) -> Entrant:
     _check_invited(invitation, by)
     bots = [invitation.bot, invitation.invited]
     INVITATION_TRANSITIONS.move_row(invitation, InvitationState.ACCEPTED, answered_at=Now())
+    _put_away_question(invitation)
     for bot in bots:
         check_bot(tournament, bot)
     entrant = enter_agreed(tournament=tournament, bots=bots, name=invitation.name)
@@ -120,6 +139,7 @@ def decline_invitation(*, invitation: PairInvitation, by: Player) -> None:
     invitation = _lock_pending(invitation)
     _check_invited(invitation, by)
     INVITATION_TRANSITIONS.move_row(invitation, InvitationState.DECLINED, answered_at=Now())
+    _put_away_question(invitation)
     tell_players(
         [invitation.bot.owner],
         invitation.tournament,
@@ -134,6 +154,7 @@ def withdraw_invitation(*, invitation: PairInvitation, by: Player) -> None:
     if invitation.bot.owner_id != by.pk:
         raise EntryError("that is not an invitation of yours")
     INVITATION_TRANSITIONS.move_row(invitation, InvitationState.WITHDRAWN, answered_at=Now())
+    _put_away_question(invitation)
     tell_players(
         [invitation.invited.owner],
         invitation.tournament,
@@ -176,6 +197,7 @@ def _close(
     )
     for row in closed:
         tell_players([row.bot.owner], row.tournament, text(row))
+        _put_away_question(row)
     return len(closed)
 
 

@@ -141,9 +141,23 @@ def _stuck(unchecked: Sequence[BotVersion], on_trial: Sequence[Prospect]) -> lis
 def _missing_entrants(tournament: Tournament) -> str:
     """How many are missing, in words; empty if there are enough."""
     least, here = tournament.min_entrants, tournament.entrants.count()
-    if least is None or here >= least:
+    if least is None:
+        return _not_for_so_many(tournament, here)
+    if here >= least:
         return ""
     return f"{here} of the {least} entrants that it needs had entered when entries closed"
+
+
+def _not_for_so_many(tournament: Tournament, here: int) -> str:
+    """Why so many cannot play its stages, if it is to be postponed then; else its start says so."""
+    if tournament.if_too_few != Shortage.POSTPONE:
+        return ""
+    stages = tournament.stages.select_related("tournament")
+    try:
+        check_stages(here, [stage_plan(stage) for stage in stages])
+    except FormatError as error:
+        return f"{here} had entered when entries closed: {error}"
+    return ""
 
 
 def _postpone(tournament: Tournament, missing: str, now: datetime) -> bool:
@@ -272,7 +286,10 @@ def start_tournament(*, tournament: Tournament, now: datetime | None = None) -> 
     try:
         _begin(tournament)
     except FormatError as error:
-        return cancel_tournament(tournament=tournament, reason=str(error))
+        here = tournament.entrants.filter(seed__isnull=False).count()
+        return cancel_tournament(
+            tournament=tournament, reason=f"it cannot be played with {here} entrants: {error}"
+        )
     _move(tournament, TournamentState.RUNNING)
     advance_round(tournament=tournament)
     tournament.refresh_from_db()

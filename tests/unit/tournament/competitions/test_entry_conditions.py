@@ -95,6 +95,17 @@ class TestTooFew:
         assert notice.player == entrant_of(tournament, "alpha").bots.get().bot.owner
         assert "1 of the 2 entrants" in notice.text
 
+    def test_without_a_number_it_is_too_few_if_the_format_cannot_be_played(self):
+        swiss = {"format": "swiss", "format_options": {"rounds": 3}}
+        bots = [make_bot("alpha"), make_bot("beta")]
+        tournament = make_tournament(bots, if_too_few="postpone", postpone_minutes=90, **swiss)
+        assert self.close(tournament).state == TournamentState.OPEN
+        assert "2 had entered when entries closed: a Swiss stage" in Notice.objects.first().text
+        assert self.close(tournament).state == TournamentState.CANCELLED
+        at_once = start(make_tournament(bots, name="At Once", **swiss))
+        assert at_once.state == TournamentState.CANCELLED
+        assert at_once.cancelled_reason.startswith("it cannot be played with 2 entrants: a Swiss")
+
     def test_is_postponed_so_often_and_then_cancelled(self):
         before = self.shrunk(if_too_few="postpone", postpone_minutes=90, postpone_most=2)
         commitment, closes, starts = before.commitment, before.closes_at, before.starts_at

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Group
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -738,3 +739,13 @@ def test_what_was_filled_in_wrongly_can_be_mended(olga, site):
     page = text_of_post(olga, path, {"names": "alpha\nnobody"})
     assert "&#x27;nobody&#x27; is no entrant" in page
     assert "alpha\nnobody</textarea>" in page.replace("\r", "")
+
+
+def test_superuser_ticks_the_groups_of_an_account(root, site):
+    path = f"/admin/players/player/{site.ann.pk}/change/"
+    organisers = Group.objects.get(name="organisers")
+    page = text_of(root, path)
+    assert re.search(rf'<input type="checkbox" name="groups" value="{organisers.pk}"', page)
+    values = {"username": "ann", "slug": "ann", "time_zone": "UTC", "is_active": "on"}
+    root.post(path, {**values, "is_staff": "on", "groups": [organisers.pk]})
+    assert list(site.ann.groups.all()) == [organisers]

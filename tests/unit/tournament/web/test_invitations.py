@@ -9,6 +9,7 @@ import pytest
 from tests.tournament_factories import make_bot, make_player, make_tournament
 from tournament.competitions import services
 from tournament.competitions.models import Entrant, InvitationState, PairInvitation
+from tournament.competitions.services.invitations import expire_invitations
 from tournament.players import services as players
 
 pytestmark = pytest.mark.django_db
@@ -139,3 +140,19 @@ def test_forms_for_pairs_have_fields_of_their_own_and_fit_the_bots_that_one_has(
     page = client.get("/tournaments/cup/").text
     partner = page[page.index('id="pair_partner"') :]
     assert '<option value="alpha" selected' in partner[: partner.index("</select>")]
+
+
+@pytest.mark.parametrize("end", ["accepted", "declined", "withdrawn", "expired"])
+def test_question_is_asked_no_more_once_it_is_answered(client, cup, invitation, ann, bob, end):
+    client.force_login(bob)
+    question = "ann invites your bot beta to enter Cup together with alpha"
+    assert question in client.get("/account/bots/").text
+    if end == "accepted":
+        services.accept_invitation(invitation=invitation, by=bob)
+    elif end == "declined":
+        services.decline_invitation(invitation=invitation, by=bob)
+    elif end == "withdrawn":
+        services.withdraw_invitation(invitation=invitation, by=ann)
+    else:
+        expire_invitations(cup)
+    assert question not in client.get("/account/bots/").text
