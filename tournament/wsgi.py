@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import os
 
+from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from django.db import connection
+
+from tournament.operations.home import Home
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tournament.settings")
 
 application = get_wsgi_application()
+serving = Home(settings.ARENA_HOME).serve() if connection.vendor == "sqlite" else None
+"""Held open, so that nobody moves the database away below this process; its workers and dispatch tell by their pulses."""

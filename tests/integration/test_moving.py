@@ -24,6 +24,7 @@ from tournament.competitions.models import Notice, Tournament, TournamentState
 from tournament.competitions.services.bundles import note_bundle_digests
 from tournament.leaderboards.services import verify_ratings
 from tournament.operations.databases import read_postgresql, sqlite_database
+from tournament.operations.home import Home
 from tournament.operations.moving import TableProof, without_nul
 from tournament.players.models import Player
 
@@ -65,9 +66,15 @@ def change(path: Path, statement: str) -> None:
 
 @pytest.mark.slow
 def test_site_moves_whole_or_not_at_all_and_goes_on(old: Path, new, tmp_path: Path):
+    change(old, "UPDATE store_pulse SET at = datetime('now')")
     with pytest.raises(CommandError, match="the site still runs"):
         move(old)
     change(old, "UPDATE store_pulse SET at = '2020-01-01'")
+    with (
+        Home(old.parent).serve(),  # by itself it shows no sign of life in the database
+        pytest.raises(CommandError, match="a web server still works"),
+    ):
+        move(old)
 
     torn = tmp_path / "torn.sqlite3"
     shutil.copy(old, torn)

@@ -39,7 +39,8 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from tournament.competitions.services import blobs_in_use
-from tournament.moderation.services import repeat_erasures
+from tournament.moderation.services import erasures_file, repeat_erasures
+from tournament.moderation.services.erasure import read_list
 from tournament.operations.errors import OperationsError
 from tournament.scrimmages.selectors import blobs_in_use as scrimmage_blobs
 from tournament.store.errors import BlobError
@@ -143,9 +144,10 @@ def restore_backup(source: Path, *, erasures: Path | None = None) -> RestoreRepo
 
     Whoever stands on the list `erasures` (by default the one in the home) is removed again. Raises OperationsError,
     with what to change, for a site that is there, and for a file that is no backup, is cut, damaged, or
-    of another kind of database or a newer version; the database is as empty then as it was.
+    of another kind of database or a newer version, and ErasureListError; the database is as empty then as it was.
     """
     _refuse_if_taken()
+    list(read_list(erasures or erasures_file()))  # one that cannot be read would bring people back
     with ExitStack() as undo:
         folder = Path(
             undo.enter_context(

@@ -19,7 +19,7 @@ from engine.sandbox.probe import probe_sandbox
 from engine.sandbox.speed import budget_percent
 from tournament.operations.broker import find_server
 from tournament.operations.errors import OperationsError
-from tournament.operations.home import default_home
+from tournament.operations.home import check_folder, default_home
 from tournament.operations.stack import cores
 
 SPACE_WANTED_BYTES = 1_000_000_000
@@ -84,8 +84,16 @@ def check_broker() -> Finding:
 
 
 def check_home(home: Path) -> Finding:
-    """Whether the site's folder, or the nearest that exists above it, has room."""
+    """Whether a site can live in its folder, or in one that is made there, and has room."""
     nearest = next(path for path in (home, *home.parents) if path.exists())
+    if nearest != home and not os.access(nearest, os.W_OK):
+        told = "is not there, and this user may not make it: install --directory --owner USER --mode 0700"
+        return Finding("home", "missing", f"{home} {told} {home}")
+    try:
+        if nearest == home:
+            check_folder(home)
+    except (OperationsError, OSError) as error:
+        return Finding("home", "missing", str(error))
     free = shutil.disk_usage(nearest).free
     grade: Grade = "ok" if free >= SPACE_WANTED_BYTES else "missing"
     return Finding("home", grade, f"{home}, {free / 1e9:.1f} GB free")

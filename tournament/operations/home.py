@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from tournament.operations.errors import HomeBusyError, OperationsError
 
@@ -42,18 +43,8 @@ def private_folder(path: Path) -> Path:
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = path.stat()
-        if found.st_uid != os.geteuid():
-            raise OperationsError(
-                f"{path} belongs to another user (number {found.st_uid}), who could read the site's "
-                "secrets; choose another home, or change its owner"
-            )
-        if found.st_mode & PRIVATE_UMASK:
-            if found.st_mode & stat.S_ISVTX or not _is_home_or_empty(path):
-                raise OperationsError(
-                    f"{path} is open to other users and holds what is no site's; choose an empty "
-                    f"folder or a new one as the home, or close it yourself: chmod 700 {path}"
-                )
+        check_folder(path)
+        if path.stat().st_mode & PRIVATE_UMASK:
             path.chmod(0o700)
         _close_files(path)
         _close_files(path / "logs")
@@ -62,6 +53,23 @@ def private_folder(path: Path) -> Path:
             f"{path} cannot be the home of a site ({error.strerror}); choose another by --home"
         ) from error
     return path
+
+
+def check_folder(path: Path) -> None:
+    """Raises OperationsError for a folder that is another user's, or that cannot be closed to others, and OSError."""
+    found = path.stat()
+    if found.st_uid != os.geteuid():
+        raise OperationsError(
+            f"{path} belongs to another user (number {found.st_uid}), who could read the site's "
+            "secrets; choose another home, or change its owner"
+        )
+    if found.st_mode & PRIVATE_UMASK and (
+        found.st_mode & stat.S_ISVTX or not _is_home_or_empty(path)
+    ):
+        raise OperationsError(
+            f"{path} is open to other users and holds what is no site's; choose an empty "
+            f"folder or a new one as the home, or close it yourself: chmod 700 {path}"
+        )
 
 
 def _is_home_or_empty(path: Path) -> bool:
@@ -129,6 +137,38 @@ class Home:
     def broker_address(self) -> Path:
         """Holds the path of the broker's socket while the site runs."""
         return self.path / "broker-socket"
+
+    def serve(self) -> IO[str]:
+        """Show that a web server works here for as long as the file that is given stays open.
+
+        Any number may. Raises HomeBusyError while somebody has the home stopped.
+        """
+        file = self._serving.open("a", encoding="utf-8")
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise HomeBusyError(
+                f"the site in {self.path} is being moved to another database: start its web servers when that has "
+                "ended, with the new ARENA_DATABASE"
+            ) from None
+        return file
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Keep supervisor and web servers away. Raises HomeBusyError if there is one."""
+        with self.lock(), self._serving.open("a", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise HomeBusyError(
+                    f"a web server still works in {self.path}: stop it first"
+                ) from None
+            yield
+
+    @property
+    def _serving(self) -> Path:
+        return self.path / "serving.lock"
 
     @contextmanager
     def lock(self) -> Iterator[None]:

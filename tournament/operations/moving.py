@@ -122,8 +122,6 @@ def move_database(*, path: Path, tell: Callable[[str], None]) -> MoveReport:
 
 @contextmanager
 def _connected_to_old(path: Path) -> Iterator[None]:
-    if not path.is_file():
-        raise OperationsError(f"there is no {path}: name the site's SQLite file")
     configured = connections.configure_settings({"default": {}, OLD: sqlite_database(path)})
     connections.settings[OLD] = configured[OLD]
     try:

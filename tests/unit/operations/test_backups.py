@@ -197,6 +197,20 @@ def test_backup_that_cannot_be_restored_is_refused_and_changes_nothing(
     assert error.value.returncode == 2
 
 
+def test_list_of_erasures_that_cannot_be_read_keeps_the_backup_out(cup, tmp_path, monkeypatch):
+    write_backup(tmp_path / "whole.tar")
+    (tmp_path / "erasures.jsonl").write_text('{"player": "nobody"}\n')
+    monkeypatch.setattr(backups, "_refuse_if_taken", lambda: None)
+    monkeypatch.setattr(backups, "_load", lambda *_: pytest.fail("people would be back"))
+    with pytest.raises(CommandError, match="line 1 of the list of erasures"):
+        call_command(
+            "restore",
+            str(tmp_path / "whole.tar"),
+            "--erasures",
+            str(tmp_path / "erasures.jsonl"),
+        )
+
+
 def test_what_is_no_file_or_was_cut_anywhere_is_refused(cup, tmp_path, monkeypatch):
     write_backup(tmp_path / "whole.tar")
     monkeypatch.setattr(backups, "_refuse_if_taken", lambda: None)

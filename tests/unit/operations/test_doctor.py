@@ -52,6 +52,17 @@ def test_what_is_weaker_is_told_with_what_would_mend_it_and_the_site_can_run(
     assert "A clock counts the CPU time" in said
 
 
+def test_home_that_no_site_could_live_in_is_told_before_it_is_tried(tmp_path, monkeypatch):
+    (tmp_path / ".profile").write_text("")  # as useradd --create-home leaves it
+    tmp_path.chmod(0o755)
+    found = check_home(tmp_path)
+    assert (found.grade, f"chmod 700 {tmp_path}" in found.text) == ("missing", True)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    found = check_home(tmp_path / "new")
+    assert found.grade == "missing"
+    assert "this user may not make it" in found.text
+
+
 def test_answer_as_json_is_all_that_was_found(monkeypatch, capsys, tmp_path):
     landlock = Finding("Landlock", "weak", "version 4", ("use a newer kernel",))
     report = ProbeReport(level="landlock", landlock_abi=4, machine=(landlock,))

@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.conf import settings
+from django.db import connection
 
+from tournament import wsgi
 from tournament.operations import broker, demo, up
 from tournament.operations.errors import (
     BrokerUnavailableError,
@@ -28,6 +31,26 @@ with Home.open(Path(sys.argv[1])).lock():
     print("held", flush=True)
     sys.stdin.read()
 """
+
+
+def test_home_is_stopped_only_while_no_web_server_works_in_it(tmp_path: Path):
+    home = Home.open(tmp_path)
+    with home.serve(), home.serve(), pytest.raises(HomeBusyError, match="a web server still works"):
+        home.stopped().__enter__()
+    with home.stopped():
+        with pytest.raises(HomeBusyError, match="is being moved"):
+            home.serve()
+        with pytest.raises(HomeBusyError, match="already runs"):
+            home.lock().__enter__()
+    home.serve().close()
+
+
+def test_web_server_on_sqlite_shows_that_it_works_in_its_home():
+    if connection.vendor != "sqlite":
+        assert wsgi.serving is None, "another may move it whenever it likes"
+        return
+    with pytest.raises(HomeBusyError, match="a web server still works"):
+        Home(settings.ARENA_HOME).stopped().__enter__()
 
 
 def test_home_is_closed_to_others(tmp_path: Path):

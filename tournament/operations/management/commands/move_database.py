@@ -39,12 +39,19 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, source: Path | None, **_options: Any) -> None:
         """Do it, or end with exit code 2 and the reason."""
-        home = Home(settings.ARENA_HOME)
+        path = (source or settings.ARENA_HOME / SQLITE_FILE).absolute()
+        if not path.is_file():
+            raise CommandError(
+                f"there is no {path}: name the site's SQLite file\nNothing was moved.",
+                returncode=USAGE,
+            )
         try:
-            with home.lock():
-                report = move_database(
-                    path=source or home.path / SQLITE_FILE, tell=self.stdout.write
-                )
+            with Home(path.parent).stopped():
+                report = move_database(path=path, tell=self.stdout.write)
+        except PermissionError as error:
+            raise CommandError(
+                f"{error.filename} cannot be opened: run this as the site's user", returncode=USAGE
+            ) from error
         except OperationsError as error:
             raise CommandError(f"{error}\nNothing was moved.", returncode=USAGE) from error
         self.stdout.write("\n".join(spell(report)))
