@@ -313,7 +313,7 @@ class CourseForm(forms.Form):
         initial="UTC",
         help_text="In which these times are meant; what its clocks skip or show twice is seen to.",
         error_messages={
-            "invalid_choice": "There is no time zone %(value)s: use a name such as Europe/Paris."
+            "invalid_choice": "there is no time zone “%(value)s”: use a name such as Europe/Paris"
         },
     )
     open_minutes = forms.IntegerField(

@@ -394,7 +394,7 @@ def test_series_is_made_like_a_tournament_after_its_next_starts_were_shown(olga,
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"time_zone": "Mars/Olympus"}, "There is no time zone Mars/Olympus"),
+        ({"time_zone": "Mars/Olympus"}, "there is no time zone “Mars/Olympus”"),
         ({"at": "25:00"}, "&#x27;25:00&#x27; is no time of day: write it as 18:30"),
         ({"weekdays": [], "at": ""}, "say when"),
         ({"weekdays": [], "at": "", "cron": "0 18 * *"}, "five fields"),
