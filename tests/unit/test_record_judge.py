@@ -40,6 +40,7 @@ from tests.match_fakes import (
     spec_of,
 )
 from tests.oracle.judge import judge as judge_again
+from tests.samples import examples
 
 GOLDEN = sorted(path.stem for path in FOLDER.glob("*.json"))
 SCHEMA = jsonschema.Draft202012Validator(record_schema())
@@ -189,7 +190,7 @@ def matches(draw):
     return spec, play(spec, *policies, ready=ready, ready_from=draw(st.integers(0, 4)))[0]
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40, exhaustive=400), suppress_health_check=[HealthCheck.too_slow])
 @given(matches())
 def test_what_was_played_replays_true_by_both_judges(played):
     spec, match = played
@@ -205,13 +206,13 @@ def test_what_was_played_replays_true_by_both_judges(played):
     assert judge_again(doc, prk=spec.deals.prk) == []
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(10, exhaustive=100), suppress_health_check=[HealthCheck.too_slow])
 @given(matches())
 def test_what_was_played_has_the_form_of_the_schema(played):
     SCHEMA.validate(json.loads(encode_record(played[1].record)))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40, exhaustive=400), suppress_health_check=[HealthCheck.too_slow])
 @given(matches(), st.data())
 def test_a_changed_value_of_any_match_is_refused(played, data):
     doc = json.loads(encode_record(played[1].record))

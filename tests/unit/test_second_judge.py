@@ -26,6 +26,7 @@ from engine.runner import run_match
 from engine.sdk.timecontrol import time_control
 from engine.shuffle import local_prk
 from tests.oracle.judge import judge
+from tests.samples import examples
 
 BOTS = Path(__file__).parents[2] / "bots"
 MODULES = ("chance", "greedy", "bold", "cautious", "lowest", "highest")
@@ -78,7 +79,7 @@ def specs(draw) -> tuple[MatchSpec, list[tuple[BotSource]], str]:
     return spec, [(source_of(name),) for name in names], seed
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(15, exhaustive=200))
 @given(specs())
 def test_every_played_match_is_true_for_the_second_judge(asked):
     spec, sources, seed = asked

@@ -18,6 +18,7 @@ from engine.games.eighty import EIGHTY
 from engine.games.podkidnoe import PODKIDNOE
 from engine.shuffle import Stream
 from engine.tiles import Tile
+from tests.samples import examples
 from tests.unit.games.reference import judge_eighty, judge_podkidnoe
 
 ALL_CODES = range(-2, 90)
@@ -74,7 +75,7 @@ JUDGES = {"eighty": judge_eighty, "podkidnoe": judge_podkidnoe}
 
 
 @given(deals())
-@settings(max_examples=400)
+@settings(max_examples=examples(100, exhaustive=4000))
 def test_what_is_legal_and_what_it_scores_is_what_a_second_reading_of_the_rules_says(deal):
     game, ruleset, board, rng = deal
     state = game.start(ruleset, board)
