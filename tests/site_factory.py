@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.apps import apps
 from django.contrib.auth.models import Group
 from django.core.management.color import no_style
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Model
 
 from tests.scrimmage_factories import make_scrimmage, version_of
@@ -152,19 +152,24 @@ class _Kept:
     """What its rows name in the store: other tests sweep that, or erase somebody."""
 
 
-_kept: _Kept | None = None
+_kept: list[_Kept] = []
+"""For each base that was met: a database that was emptied has other keys than one that was never filled."""
 
 
 def copy_site() -> Site:
-    """The same site, made by the services once a process; from then on its rows are copied."""
-    global _kept  # noqa: PLW0603 - once a process is what this is about
-    if _kept is not None and all(_keys(model) == keys for model, keys in _kept.base.items()):
-        for blob in _kept.blobs:
-            put_blob(blob)
-        _insert(_kept.rows)
+    """The same site, made by the services once a process and base; from then on its rows are copied."""
+    for kept in _kept:
+        if all(_keys(model) == keys for model, keys in kept.base.items()):
+            for blob in kept.blobs:
+                put_blob(blob)
+            # Only at its end must the rows be there to which others refer.
+            with transaction.atomic():
+                _insert(kept.rows)
+            break
     else:
-        _kept = _fill_and_keep()
-    return copy.deepcopy(_kept.site)
+        kept = _fill_and_keep()
+        _kept.append(kept)
+    return copy.deepcopy(kept.site)
 
 
 def _fill_and_keep() -> _Kept:

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.site_factory import Site, fill_site
+from tests.site_factory import Site, copy_site
 from tests.tournament_factories import make_wheel
 
 os.environ.setdefault(
@@ -17,7 +17,7 @@ PASSWORD = "correct horse 9"
 
 @pytest.fixture
 def site(transactional_db) -> Site:
-    return fill_site()
+    return copy_site()
 
 
 @pytest.fixture
