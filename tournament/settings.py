@@ -64,7 +64,7 @@ from tournament.operations.logs import FORMATS as LOG_FORMATS
 from tournament.operations.logs import LEVELS as LOG_LEVELS
 from tournament.operations.logs import logging_settings
 
-_HOST = re.compile(r"\*|\.?[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\]")
+_HOST = re.compile(r"\*|\.?[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\]")
 _BROKERS = {"redis", "rediss", "redis+socket", "memory"}
 S3_STYLES = ("auto", "path", "virtual")
 

@@ -29,6 +29,7 @@ from tournament.competitions.models import Match, MatchState, Tournament, Tourna
 from tournament.competitions.services import playing
 from tournament.operations.databases import read_database
 from tournament.store.clock import in_seconds
+from tournament.store.queues import Capacity
 
 _numbers = itertools.count(1)
 
@@ -110,7 +111,10 @@ class Messages:
 
 @contextlib.contextmanager
 def published_here() -> Iterator[Messages]:
-    """Let tasks publish into a list, and play without walls as if there were some: results count as usual."""
+    """Let tasks publish into a list, and play without walls as if there were some: results count as usual.
+
+    To dispatch this process is a worker that it has heard of, so messages that were lost are sent again.
+    """
     messages = Messages()
 
     def play_here(*arguments: Any, **options: Any) -> Any:
@@ -118,6 +122,7 @@ def published_here() -> Iterator[Messages]:
 
     with (
         mock.patch.object(tasks, "publish", messages.publish),
+        mock.patch.object(tasks.workers, "capacity", Capacity.by_settings),
         mock.patch.object(playing, "run_match", play_here),
     ):
         yield messages

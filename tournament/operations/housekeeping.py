@@ -37,7 +37,7 @@ def _expire_some() -> int:
 
 
 def _sweep() -> int:
-    return competitions.sweep_blobs(also_keep=scrimmage_rows.blobs_in_use())
+    return competitions.sweep_blobs(also_keep=scrimmage_rows.blobs_in_use)
 
 
 def store_bytes() -> float | None:

@@ -402,12 +402,13 @@ def batch_logs(batch: Batch, viewer: Player) -> tuple[SeatLog, ...]:
     return tuple(log for log in logs if versions[log.entrant].bot.owner_id == viewer.pk)
 
 
-def blobs_in_use() -> set[str]:
-    """The hashes of all blobs that batches name."""
-    rows = Batch.objects.exclude(record_sha256="")
-    return {
-        sha256 for row in rows.values_list("record_sha256", "logs_sha256") for sha256 in row
-    } - {""}
+def blobs_in_use(start: str = "") -> set[str]:
+    """The hashes, beginning with `start`, of all blobs that batches name."""
+    found: set[str] = set()
+    for field in ("record_sha256", "logs_sha256"):
+        rows = Batch.objects.filter(**{f"{field}__startswith": start})
+        found.update(rows.values_list(field, flat=True).iterator())
+    return found - {""}
 
 
 def last_batch(scrimmage: Scrimmage) -> int:

@@ -94,12 +94,12 @@ class S3BlobStorage(S3Storage):  # type: ignore[misc]  # untyped
         with _answering():
             self._client.delete_object(**self._object(name))
 
-    def listing(self) -> Iterator[StoredBlob]:
-        """All objects, with when each was last put there by the store's clock."""
+    def listing(self, start: str = "") -> Iterator[StoredBlob]:
+        """All objects whose name begins so, with when each was last put there by the store's clock."""
         prefix = self._key("")
         pages = self._client.get_paginator("list_objects_v2")
         with _answering():
-            for page in pages.paginate(Bucket=self.bucket_name, Prefix=prefix):
+            for page in pages.paginate(Bucket=self.bucket_name, Prefix=prefix + start):
                 for found in page.get("Contents", ()):
                     yield StoredBlob(
                         found["Key"].removeprefix(prefix), found["LastModified"], found["Size"]

@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 RowT = TypeVar("RowT")
 PACKING_LEVEL = 6
+PARTS = "0123456789abcdef"
+"""How a hash may begin: what concerns all blobs is done in so many parts."""
 _GZIP = 31
 """What zlib calls gzip's own head and tail; that head holds no time, so equal bytes pack alike."""
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -104,20 +106,23 @@ def has_blob(sha256: str) -> bool:
     return _storage().exists(_name(sha256))
 
 
-def sweep(*, keep: Collection[str], older_than: datetime) -> int:
-    """Delete the blobs that no row names (`keep` has the hashes of those) and that are old enough.
+def sweep(*, in_use: Callable[[str], Collection[str]], older_than: datetime) -> int:
+    """Delete the blobs that no row names and that are old enough.
 
-    Young ones stay, since a blob is written before the row that names it. How many were deleted; what the others
+    `in_use` gives the hashes that rows name and that begin with a text: it is asked for one of `PARTS` after the
+    other, so that of a big site never all of them are in memory. Young ones stay, since a blob is written before the row that names it. How many were deleted; what the others
     take is measured by the way, for the metrics.
     """
     storage = _storage()
     deleted = files = taken = 0
-    for blob in storage.listing():
-        if blob.written < older_than and blob.name.replace("/", "") not in keep:
-            storage.delete(blob.name)
-            deleted += 1
-        else:
-            files, taken = files + 1, taken + blob.size
+    for part in PARTS:
+        keep = in_use(part)
+        for blob in storage.listing(part):
+            if blob.written < older_than and blob.name.replace("/", "") not in keep:
+                storage.delete(blob.name)
+                deleted += 1
+            else:
+                files, taken = files + 1, taken + blob.size
     measure(STORE_FILES, files)
     measure(STORE_BYTES, taken)
     return deleted

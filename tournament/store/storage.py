@@ -50,8 +50,8 @@ class BlobStore(Protocol):
         """Let go of a blob; nothing happens if there is none."""
         ...
 
-    def listing(self) -> Iterator[StoredBlob]:
-        """All blobs."""
+    def listing(self, start: str = "") -> Iterator[StoredBlob]:
+        """All blobs whose name begins with `start`, of two characters at most."""
         ...
 
 
@@ -97,10 +97,10 @@ class BlobStorage(FileSystemStorage):
         """All of a file. Raises FileNotFoundError."""
         return Path(self.path(name)).read_bytes()
 
-    def listing(self) -> Iterator[StoredBlob]:
-        """All files but those that are being written."""
+    def listing(self, start: str = "") -> Iterator[StoredBlob]:
+        """All files whose name begins so, but those that are being written."""
         root = Path(self.location)
-        for path in root.glob("??/*"):
+        for path in root.glob(f"{start}{'?' * (2 - len(start))}/*"):
             with suppress(FileNotFoundError):  # another deletes it
                 status = path.stat()
                 written = datetime.fromtimestamp(status.st_mtime, UTC)

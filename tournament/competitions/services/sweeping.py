@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import timedelta
 
 from tournament.competitions.models import EntryTrial, Match, SupersededMatch
@@ -14,16 +14,24 @@ KEPT_FOR = timedelta(days=1)
 """An unnamed blob may still get its row; after a day it does not."""
 
 
-def sweep_blobs(*, also_keep: Collection[str] = ()) -> int:
+def no_more(_start: str) -> Collection[str]:
+    """Nothing that rows name elsewhere."""
+    return ()
+
+
+def sweep_blobs(*, also_keep: Callable[[str], Collection[str]] = no_more) -> int:
     """Delete old blobs that neither a version, a trial nor a match names, superseded ones included; how many those were.
 
-    `also_keep` has the hashes that rows name which stand above this app.
+    `also_keep` gives the hashes, beginning with a text, that rows name which stand above this app.
     """
-    return sweep(keep=blobs_in_use() | set(also_keep), older_than=read_clock() - KEPT_FOR)
+    return sweep(
+        in_use=lambda start: blobs_in_use(start).union(also_keep(start)),
+        older_than=read_clock() - KEPT_FOR,
+    )
 
 
-def blobs_in_use() -> set[str]:
-    """The hashes of all blobs that versions, trials and matches name.
+def blobs_in_use(start: str = "") -> set[str]:
+    """The hashes, beginning with `start`, of all blobs that versions, trials and matches name.
 
     Of whom has been erased the wheels are gone, and only their hashes are left: tournaments have sealed them.
     """
@@ -36,5 +44,6 @@ def blobs_in_use() -> set[str]:
         (Match.objects, "logs_sha256"),
         (SupersededMatch.objects, "record_sha256"),
     ):
-        found.update(rows.values_list(field, flat=True))
+        named = rows.filter(**{f"{field}__startswith": start}).values_list(field, flat=True)
+        found.update(named.iterator())
     return found - {""}

@@ -150,7 +150,7 @@ def test_store_that_cannot_be_used_is_no_missing_blob(on_s3, endpoint, name, tol
 
 
 def sweep_all() -> int:
-    return sweep(keep=set(), older_than=datetime(2000, 1, 1, tzinfo=UTC))
+    return sweep(in_use=lambda _: (), older_than=datetime(2000, 1, 1, tzinfo=UTC))
 
 
 def test_fork_makes_connections_of_its_own(on_s3):
@@ -270,11 +270,27 @@ def test_blob_has_no_address():
 @pytest.mark.django_db
 def test_sweep_deletes_what_nobody_names_once_it_is_old(anywhere):
     named, orphan = put_blob(b"named"), put_blob(b"orphan")
-    sweep(keep={named}, older_than=read_clock() - timedelta(hours=1))
+    sweep(in_use=lambda _: {named}, older_than=read_clock() - timedelta(hours=1))
     assert has_blob(orphan)
-    sweep(keep={named}, older_than=read_clock() + timedelta(hours=1))
+    sweep(in_use=lambda _: {named}, older_than=read_clock() + timedelta(hours=1))
     assert has_blob(named)
     assert not has_blob(orphan)
+
+
+@pytest.mark.django_db
+def test_sweep_has_only_a_part_of_all_hashes_in_memory_at_a_time(anywhere):
+    named = {put_blob(f"named {number}".encode()) for number in range(40)}
+    left = {put_blob(f"left {number}".encode()) for number in range(40)}
+    asked = []
+
+    def in_use(start: str) -> set[str]:
+        asked.append(start)
+        return {sha256 for sha256 in named if sha256.startswith(start)}
+
+    assert sweep(in_use=in_use, older_than=read_clock() + timedelta(hours=1)) >= len(left)
+    assert "".join(asked) == "0123456789abcdef"
+    assert all(has_blob(sha256) for sha256 in named)
+    assert not any(has_blob(sha256) for sha256 in left)
 
 
 @pytest.mark.django_db
@@ -282,7 +298,7 @@ def test_sweep_keeps_an_old_orphan_that_was_put_again_for_a_row_to_come():
     sha256 = put_blob(b"left by a crash, and uploaded again")
     os.utime(path_of(sha256), (0, 0))
     assert put_blob(b"left by a crash, and uploaded again") == sha256
-    sweep(keep=set(), older_than=read_clock() - timedelta(hours=1))
+    sweep(in_use=lambda _: (), older_than=read_clock() - timedelta(hours=1))
     assert path_of(sha256).exists()
 
 
