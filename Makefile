@@ -3,7 +3,7 @@ PYTHON ?= python3
 MANAGE = $(PYTHON) manage.py
 BIN = .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup audit check fmt test test-postgresql test-races faults soak bench demo up
+.PHONY: help setup audit check fmt test test-exhaustive test-postgresql test-races faults soak bench demo up
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -26,6 +26,9 @@ fmt: setup ## format the code and mend what the linter can mend
 
 test: ## run the tests
 	$(MANAGE) test
+
+test-exhaustive: ## run them with all that tries again, at more places, what they prove: takes long
+	ARENA_EXHAUSTIVE=1 $(MANAGE) test
 
 test-postgresql: ## run the tests that touch the database on PostgreSQL
 	ARENA_TEST_DATABASE=postgresql $(MANAGE) test
