@@ -83,7 +83,7 @@ class ModeratedBotAdmin(BotAdmin):
             label="Lift the pause",
             run=lambda row, _, __: services.lift_pause(bot=row),
             allows=lambda row: bool(row.paused_reason),
-            warning="One that is suspended stays paused: its suspension is lifted by itself.",
+            warning="One that is suspended stays paused: a moderator lifts that, at the suspension.",
         ),
         _suspension(
             "Unlike a pause it also takes the bot out of what is being played. Lifting it lets it enter and "

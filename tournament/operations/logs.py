@@ -23,8 +23,11 @@ _SECRETS = (
     # A password in an address: postgresql://user:password@host. Only where a word begins, for a visitor may send
     # one of many thousand letters.
     (re.compile(r"(\b\w+://[^\s:/@]*):[^\s/@]+@"), rf"\1:{HIDDEN}@"),
-    # What a program sends to be let in, and a token of ours wherever it stands
+    # What a program sends to be let in
     (re.compile(r"(?i)\b(bearer|basic|token) [\w.+/=~-]{8,}"), rf"\1 {HIDDEN}"),
+    # A token of ours, and what makes a link in a mail good: both may stand in an address, one by mistake
+    (re.compile(r"\b[0-9a-f]{12}\.[\w-]{43}(?![\w-])"), HIDDEN),
+    (re.compile(r"(/account/mail/)[^/\s]+"), rf"\1{HIDDEN}"),
     # Named secrets, as in headers, forms and settings
     (
         re.compile(
@@ -34,7 +37,13 @@ _SECRETS = (
         rf"\1{HIDDEN}",
     ),
 )
-_ESCAPED = {ord("\n"): "\\n", ord("\r"): "\\r", 0x1B: "\\x1b", 0x2028: "\\u2028", 0x85: "\\x85"}
+_ESCAPED = {
+    **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != ord("\t")},
+    **{code: f"\\u{code:04x}" for code in (*range(0x2028, 0x202F), *range(0x2066, 0x206A))},
+    ord("\n"): "\\n",
+    ord("\r"): "\\r",
+}
+"""What moves a terminal's cursor, begins a line for some reader, or turns the direction of writing."""
 _OWN = {"event", "timestamp", "level", "logger", "process", "exception", "stack"}
 
 

@@ -87,6 +87,22 @@ def test_what_a_visitor_sends_begins_no_line_of_its_own(written):
     assert "\x1b" not in kept.lines[0]
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(
+            "\x0b\x0c\x1c\x85\u2028\u2029", id="what some readers take for the end of a line"
+        ),
+        pytest.param("\x08\x7f\x9b2J", id="what moves a cursor"),
+        pytest.param("\u202e\u2066", id="what turns the direction of writing"),
+    ],
+)
+def test_what_a_visitor_sends_is_shown_as_it_is(written, sent):
+    kept = written("line")
+    log.warning("GET /%s", sent)
+    assert kept.lines[0].isprintable()
+
+
 @pytest.mark.parametrize("form", ["json", "line"])
 @pytest.mark.parametrize(
     "said",
@@ -100,6 +116,8 @@ def test_what_a_visitor_sends_begins_no_line_of_its_own(written):
         "SECRET_KEY = TOPSECRET",
         "Cookie: sessionid=TOPSECRET; csrftoken=TOPSECRET",
         "AWS_SECRET_ACCESS_KEY=TOPSECRET",
+        f"Not Found: /api/versions/0a1b2c3d4e5f.{'TOPSECRET':x<43}",  # a token in the wrong place
+        "POST /account/mail/TOPSECRET:1abc:defg/confirm/: 500 after 3 ms",  # a link that was mailed
     ],
 )
 def test_no_secret_is_written(written, form, said):

@@ -39,9 +39,9 @@ def lines():
     logger.setLevel(level)
 
 
-def failing(message: str):
+def failing(message: str, error: type[Exception] = RuntimeError):
     def fail(*_args, **_kwargs):
-        raise OperationalError(message)
+        raise error(message)
 
     return fail
 
@@ -67,8 +67,9 @@ def test_no_secret_of_a_whole_journey_stands_in_a_log(lines, db, monkeypatch):
 
     # failures of ours while secrets are at hand
     address = f"postgresql://arena:{DATABASE}@db/arena"
-    monkeypatch.setattr(views.players, "bots_of", failing(f"cannot connect to {address}"))
-    assert client.get("/account/bots/").status_code == 500
+    away = failing(f"cannot connect to {address}", OperationalError)
+    monkeypatch.setattr(views.players, "bots_of", away)
+    assert client.get("/account/bots/").status_code == 503
     monkeypatch.setattr(selectors, "public_bots", failing(f"{address} went away"))
     assert client.get("/api/bots", headers=headers).status_code == 500
     monkeypatch.setattr(players.accounts, "validate_password", failing("no table"))
