@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shutil
 import sqlite3
 import tarfile
 import tempfile
@@ -52,6 +53,8 @@ ABOUT, MANIFEST, SECRET_KEY, DATABASE, BLOBS = (
 )  # fmt: skip
 SQLITE_MEMBER = f"{DATABASE}/arena.sqlite3"
 _CHUNK = 1 << 20
+_UNFINISHED = ".unfinished-"
+_DAY_SECONDS = 86_400
 ValueT = TypeVar("ValueT")
 
 
@@ -117,7 +120,7 @@ def write_backup(target: Path, *, with_blobs: bool = True) -> BackupReport:
     members: dict[str, str] = {}
     written, absent = [], []
     with _new_file(target) as file, tarfile.open(fileobj=file, mode="w") as tar:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".backup-") as folder:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=_UNFINISHED) as folder:
             about = _dump(Path(folder))
             _add(tar, ABOUT, msgspec.json.encode(about))
             for path in sorted(Path(folder).iterdir()):
@@ -176,7 +179,8 @@ def _named_blobs() -> set[str]:
 @contextmanager
 def _new_file(target: Path) -> Iterator[IO[bytes]]:
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, unfinished = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    _clear_away(target.parent)
+    descriptor, unfinished = tempfile.mkstemp(dir=target.parent, prefix=_UNFINISHED)
     try:
         with os.fdopen(descriptor, "w+b") as file:
             yield file
@@ -186,6 +190,17 @@ def _new_file(target: Path) -> Iterator[IO[bytes]]:
     except BaseException:
         Path(unfinished).unlink(missing_ok=True)
         raise
+
+
+def _clear_away(folder: Path) -> None:
+    """Delete what backups left that were killed: no backup takes a day."""
+    for left in folder.glob(f"{_UNFINISHED}*"):
+        if left.stat().st_mtime > time.time() - _DAY_SECONDS:
+            continue
+        if left.is_dir():
+            shutil.rmtree(left)
+        else:
+            left.unlink()
 
 
 def _dump(folder: Path) -> About:

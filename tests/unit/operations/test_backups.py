@@ -238,6 +238,18 @@ def test_blobs_that_nobody_names_stay_out(cup, tmp_path):
         assert f"blobs/{orphan[:2]}/{orphan[2:]}" not in tar.getnames()
 
 
+def test_what_a_killed_backup_left_goes_with_a_later_one(tmp_path):
+    old, young = tmp_path / ".unfinished-old", tmp_path / ".unfinished-young"
+    for folder in (old, young):
+        folder.mkdir()
+        (folder / "arena.sqlite3").write_text("a database")
+    (tmp_path / ".unfinished-file").write_text("a part")
+    for left in (old, tmp_path / ".unfinished-file"):
+        os.utime(left, (0, 0))
+    write_backup(tmp_path / "site.tar")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [young.name, "site.tar"]
+
+
 def test_only_the_newest_backups_are_kept_and_nothing_else_goes(tmp_path, monkeypatch):
     (tmp_path / "arena-thesis.tar").write_text("")
     for second in range(4):
