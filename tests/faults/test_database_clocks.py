@@ -6,6 +6,7 @@ import importlib.util
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -26,8 +27,11 @@ pytestmark = [pytest.mark.faults, pytest.mark.exhaustive]
 
 
 @pytest.fixture
-def wrong_clock(monkeypatch):
-    """Let the processes that are started from now on go by a clock that is wrong by so many hours."""
+def wrong_clock(monkeypatch) -> Iterator[Callable[[int], None]]:
+    """Let the processes that are started from now on go by a clock that is wrong by so many hours.
+
+    Ask for it before the site, whose processes must have ended when it clears up.
+    """
     package = importlib.util.find_spec("libfaketime")
     assert package is not None
     assert package.origin is not None
@@ -41,11 +45,14 @@ def wrong_clock(monkeypatch):
         shown = float(subprocess.run(command, check=True, capture_output=True).stdout)
         assert abs(shown - time.time() - hours * 3600) < 600, "the clock is not wrong"
 
-    return set_clock
+    yield set_clock
+    for path in Path("/dev/shm").glob("*faketime_s*m_*"):
+        if not Path("/proc", path.name.rpartition("_")[2]).exists():
+            path.unlink(missing_ok=True)  # who is killed leaves it
 
 
 def test_workers_whose_clocks_are_two_hours_off_neither_lose_nor_steal_a_claim(
-    site: Site, wrong_clock
+    wrong_clock, site: Site
 ):
     event = make_event(site, pause=0.02)
     began = read_clock()
