@@ -17,7 +17,7 @@ def at_once(act: Callable[[int], Any], processes: int = PROCESSES) -> list[Any]:
     barrier, results = context.Barrier(processes), context.SimpleQueue()
 
     def run(number: int) -> None:
-        barrier.wait(timeout=60)
+        barrier.wait(timeout=300)
         try:
             results.put((number, act(number)))
         except BaseException as error:  # noqa: BLE001 - handed to the test, which fails by it

@@ -69,7 +69,7 @@ def test_one_of_eight_claims_a_row():
                 version.pk,
                 transitions=VERSION_TRANSITIONS,
                 running=VersionState.RUNNING,
-                seconds=30,
+                seconds=600,
                 owner=f"worker {number}",
             )
             is not None
@@ -91,7 +91,7 @@ def test_no_locked_error_reaches_anyone_in_a_thousand_claims():
                 version.pk,
                 transitions=VERSION_TRANSITIONS,
                 running=VersionState.RUNNING,
-                seconds=30,
+                seconds=600,
                 owner=f"worker {number}",
             )
             if lease is not None:

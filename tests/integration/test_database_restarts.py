@@ -22,7 +22,7 @@ from tournament.competitions.models import Match
 from tournament.competitions.services import Play
 from tournament.competitions.services.playing import _claim as claim_match
 from tournament.operations.databases import read_postgresql
-from tournament.store.clock import read_clock
+from tournament.store.clock import in_seconds, read_clock
 from tournament.store.leases import Heartbeat
 from tournament.store.pulses import MEMORY
 from tournament.wsgi import application
@@ -116,22 +116,23 @@ def test_match_during_which_the_database_crashes_is_recorded(server):
 def test_claim_outlives_a_database_that_is_away_for_less_than_the_lease(server, monkeypatch):
     match = running_match("away")
     lease = claim_match(match.pk, "worker")
-    heartbeat = Heartbeat(Match.objects.all(), lease, seconds=60)
+    Match.objects.filter(pk=match.pk).update(lease_until=in_seconds(6000))  # a start may take long
+    heartbeat = Heartbeat(Match.objects.all(), lease, seconds=6000)
     began = time.monotonic()
 
     server.stop(signal.SIGQUIT)
-    monkeypatch.setattr(time, "monotonic", lambda: began + 30)
+    monkeypatch.setattr(time, "monotonic", lambda: began + 3000)
     heartbeat()
-    monkeypatch.setattr(time, "monotonic", lambda: began + 61)
+    monkeypatch.setattr(time, "monotonic", lambda: began + 6001)
     with pytest.raises(OperationalError):
         heartbeat()
     monkeypatch.undo()
     server.start()
 
-    heartbeat._prolonged = began - 30
+    heartbeat._prolonged = began - 3000
     heartbeat()
     match.refresh_from_db()
-    assert match.lease_until > read_clock() + timedelta(seconds=50)
+    assert match.lease_until > read_clock() + timedelta(seconds=5000)
 
 
 def test_server_knows_who_is_connected_and_how_long_it_waits(server):
