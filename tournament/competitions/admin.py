@@ -292,11 +292,20 @@ class StageInline(ReadOnlyInline):
         return _lines(f"{name}={value}" for name, value in spell_rules(row.ruleset))
 
 
-class EntrantInline(ReadOnlyInline):
+class EntrantStateMixin:
+    """What entrants do, as their tournament's state has it."""
+
+    @admin.display(description="State", ordering="state")
+    def standing(self, row: Entrant) -> str:
+        """Whether it has entered, plays or has played, or why not."""
+        return selectors.spell_entrant(row, row.tournament)
+
+
+class EntrantInline(EntrantStateMixin, ReadOnlyInline):
     """Who takes part."""
 
     model = Entrant
-    fields = ("name", "seed", "state", "reason", "place", "entered_at")
+    fields = ("name", "seed", "standing", "reason", "place", "entered_at")
     readonly_fields = fields
     ordering = ("seed", "name")
     show_change_link = True
@@ -852,10 +861,10 @@ class EntrantBotInline(ReadOnlyInline):
 
 
 @admin.register(Entrant)
-class EntrantAdmin(OwnTournamentsMixin, OperationsAdmin):
+class EntrantAdmin(EntrantStateMixin, OwnTournamentsMixin, OperationsAdmin):
     """Entrants, and taking them out."""
 
-    list_display = ("name", "tournament", "seed", "state", "reason", "place", "entered_at")
+    list_display = ("name", "tournament", "seed", "standing", "reason", "place", "entered_at")
     list_filter = ("state", _OF_A_TOURNAMENT)
     search_fields = ("name", "tournament__name", "bots__bot__owner__username")
     list_select_related = ("tournament",)

@@ -286,10 +286,11 @@ def _entrant_rows(
     knows_place = hidden is None
     rows = _entrants(tournament, knows_place=knows_place)[part]
     left = _left_after(tournament, hidden)
-    return [
-        _entrant_row(entrant, _spell_entrant(entrant, tournament, left), knows_place=knows_place)
-        for entrant in rows
-    ]
+    labels = {entrant.pk: spell_entrant(entrant, tournament, left) for entrant in rows}
+    if not knows_place:
+        kept = (each for each in rows if each.place and each.state == EntrantState.ACTIVE)
+        labels.update((each.pk, "place is sealed") for each in kept)
+    return [_entrant_row(each, labels[each.pk], knows_place=knows_place) for each in rows]
 
 
 def _left_after(tournament: Tournament, hidden: Seal | None) -> dict[int, int]:
@@ -304,14 +305,17 @@ def _left_after(tournament: Tournament, hidden: Seal | None) -> dict[int, int]:
     return {entrant: index + 1 for entrant, index in last.items() if index < now}
 
 
-def _spell_entrant(entrant: Entrant, tournament: Tournament, left: Mapping[int, int]) -> str:
-    """What an entrant does in the tournament, in words."""
+def spell_entrant(
+    entrant: Entrant, tournament: Tournament, left: Mapping[int, int] | None = None
+) -> str:
+    """What an entrant does in the tournament, in words; `left` says after which stage who did not go on."""
+    left = left or {}
     if entrant.state != EntrantState.ACTIVE:
         return str(EntrantState(entrant.state).label)
     if entrant.pk in left:
         return f"out after stage {left[entrant.pk]}"
     if tournament.state == TournamentState.FINISHED:
-        return "place is sealed" if entrant.place is not None else "has played"
+        return "has played"
     return "plays" if tournament.state == TournamentState.RUNNING else "has entered"
 
 

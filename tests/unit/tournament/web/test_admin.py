@@ -749,3 +749,12 @@ def test_superuser_ticks_the_groups_of_an_account(root, site):
     values = {"username": "ann", "slug": "ann", "time_zone": "UTC", "is_active": "on"}
     root.post(path, {**values, "is_staff": "on", "groups": [organisers.pk]})
     assert list(site.ann.groups.all()) == [organisers]
+
+
+def test_nobody_plays_in_what_has_ended(olga, site):
+    for path in (
+        f"/admin/competitions/tournament/{site.cup.pk}/change/",
+        f"/admin/competitions/entrant/?tournament__id__exact={site.cup.pk}",
+    ):
+        page = text_of(olga, path)
+        assert page.count("has played") == site.cup.entrants.count()

@@ -53,6 +53,14 @@ PAGES = {
     "/account/data/": PLAYERS,
     "/account/data/archive/": PLAYERS,
     "/account/tokens/": PLAYERS,
+    "/account/mail/abc/confirm/": (410, 410, 410, 410, 410),  # no whole link
+    "/account/mail/abc/stop/": (
+        200,
+        200,
+        200,
+        200,
+        200,
+    ),  # it asks; what is wrong with the link it says then
     "/account/versions/{rejected}/": OWNER,
     "/account/versions/{rejected}/log/": OWNER,
     "/account/versions/{rejected}/wheel/": OWNER,
