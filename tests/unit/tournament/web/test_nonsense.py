@@ -126,9 +126,9 @@ def test_no_number_of_the_form_for_a_tournament_breaks_it(program, value):
         "records_public": "at_once",
         "weight": "1",
         **{f"{name}_at_1": "12:00" for name in ("opens", "closes", "starts")},
-        "opens_at_0": "2031-01-01",
-        "closes_at_0": "2031-01-02",
-        "starts_at_0": "2031-01-03",
+        "opens_at_0": "2099-01-01",
+        "closes_at_0": "2099-01-02",
+        "starts_at_0": "2099-01-03",
     }
     path = "/admin/competitions/tournament/add/"
     names = ("contest_size", "extra_boards", "weight", "cap", "slug", "eighty-target")
