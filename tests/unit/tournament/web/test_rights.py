@@ -242,9 +242,9 @@ PLAN = {
     "name": "New Cup",
     "game": "eighty",
     "format": "single_elimination",
-    "opens_at": (NOW + timedelta(hours=1)).isoformat(),
-    "closes_at": (NOW + timedelta(hours=2)).isoformat(),
-    "starts_at": (NOW + timedelta(hours=3)).isoformat(),
+    "opens_at": (NOW + timedelta(days=1)).isoformat(),
+    "closes_at": (NOW + timedelta(days=2)).isoformat(),
+    "starts_at": (NOW + timedelta(days=3)).isoformat(),
 }
 SERIES = {
     "name": "Monthly",
