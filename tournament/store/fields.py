@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
+if TYPE_CHECKING:
+    _TextField = models.TextField[str, str]
+else:
+    _TextField = models.TextField  # it takes no type arguments at run time
 
-class ReportField(models.TextField):  # type: ignore[type-arg] # its class takes none at run time
+
+class ReportField(_TextField):
     """What errors, bots and other programs say: a NUL in it, which PostgreSQL takes in no text, becomes U+FFFD.
 
     Else the note of a failure would fail itself. To migrations it is Django's own field.
