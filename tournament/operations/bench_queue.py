@@ -196,7 +196,9 @@ def tell(measurements: Sequence[Measurement], database: str, options: argparse.N
         }
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
         return
-    print(f"{database}, matches of {options.boards} boards, {options.slots} at once, sandbox: {held}")
+    print(
+        f"{database}, matches of {options.boards} boards, {options.slots} at once, sandbox: {held}"
+    )
     for row in measurements:
         sign = "≤" if row.is_at_most else "≥"
         missed = "" if row.is_reached else "  MISSED"

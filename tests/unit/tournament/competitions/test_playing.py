@@ -259,7 +259,9 @@ def test_same_seeds_give_the_same_match_again(match, plays, caplog):
         SandboxUnavailableError(["no user namespaces"]),  # the machine's
         MemoryError(),  # ours
         ZeroDivisionError("a bug"),  # not foreseen at all
-        ValueError("bytes \0 of a bot"),  # PostgreSQL takes no NUL in a text: it can be noted all the same
+        ValueError(
+            "bytes \0 of a bot"
+        ),  # PostgreSQL takes no NUL in a text: it can be noted all the same
     ],
 )
 def test_own_failure_is_played_again_later(match, plays, error, caplog):

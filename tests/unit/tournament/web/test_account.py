@@ -174,7 +174,11 @@ def test_password_that_was_tried_is_not_kept(client, site):
         (True, "6.6.6.6, 10.0.0.1", "10.0.0.1"),  # the last one is the server's before the site
         (True, "", "127.0.0.1"),
         (True, "nonsense", None),
-        (True, "::ffff:192.0.2.7", "192.0.2.7"),  # IPv4 where IPv6 listens for both: not all of it one /64
+        (
+            True,
+            "::ffff:192.0.2.7",
+            "192.0.2.7",
+        ),  # IPv4 where IPv6 listens for both: not all of it one /64
     ],
 )
 def test_address_is_taken_from_whom_can_be_trusted(rf, settings, https, forwarded, expected):
