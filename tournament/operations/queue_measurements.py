@@ -17,7 +17,7 @@ from statistics import median, quantiles
 from typing import Any
 
 from django.db import connections
-from django.db.models import Count
+from django.db.models import Count, Sum
 from django.db.models.functions import Now
 
 from engine.agents import BotSource
@@ -262,20 +262,25 @@ class Bench:
         return seconds
 
     def _shares(self) -> Measurement:
-        """Of all that was played, also before and between what was watched: a block is too much of a short while."""
+        """Of all that was played, also before and between what was watched: a block is too much of a short while.
+
+        A share is one of the time that playing took: that is what tournaments of equal weight get equally.
+        """
         played: Counter[int] = Counter({tournament.pk: 0 for tournament in self.tournaments})
-        rows = Match.objects.filter(state=MatchState.FINISHED)
-        played.update(dict(rows.values_list("tournament").annotate(Count("pk"))))
+        rows = Match.objects.filter(state=MatchState.FINISHED).values_list("tournament")
+        played.update(dict(rows.annotate(Sum("wall_ms"))))
         mean = played.total() / len(played)
-        worst = max(abs(count - mean) for count in played.values())
+        worst = max(abs(share - mean) for share in played.values())
+        matches = [count for _, count in rows.annotate(Count("pk"))]
         return Measurement(
             name="share of a tournament, off the mean by",
             unit="%",
             value=100 * worst / mean if mean else 100.0,
             goal=SHARE_GOAL_PERCENT,
             is_at_most=True,
-            detail=f"{len(played)} tournaments of equal weight, {min(played.values())} to {max(played.values())} "
-            f"matches each of {played.total()}",
+            detail=f"{len(played)} tournaments of equal weight, {min(played.values()) / 1000:.1f} to "
+            f"{max(played.values()) / 1000:.1f} s of play each, in {min(matches)} to {max(matches)} of "
+            f"{sum(matches)} matches",
         )
 
     def _memory(self, watched: Sequence[Watched]) -> Measurement:

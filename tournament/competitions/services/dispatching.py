@@ -14,7 +14,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from operator import itemgetter
@@ -78,6 +78,8 @@ STALE_SECONDS = 15.0
 """A match queued for longer (or for three times the expected wait) is queued again."""
 MOST_STALE = 1000
 """So many are queued again at a time; the others at the next."""
+MOST_AT_ONCE = 5000
+"""So many rows an UPDATE names at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ class _Load:
     in_flight: int
     controls: Mapping[int, str]
     """By stage the time control that its matches are played with, and so their queue."""
+    taken: list[int] = field(default_factory=list)
+    """Matches that have been chosen by now."""
 
     @cached_property
     def match_seconds(self) -> float:
@@ -326,9 +330,17 @@ def _take_turns(
         if block:
             blocks.append(block)
             room.take(control)
+            load.taken += block
             load.in_flight += len(block)
             clock.serve(pk, load.cost_of(block))
             heapq.heappush(turns, (clock.turn_of(pk), pk))
+    for ids in _chunks(list(itertools.chain.from_iterable(blocks)), MOST_AT_ONCE):
+        MATCH_TRANSITIONS.move(
+            Match.objects.filter(pk__in=ids),
+            MatchState.QUEUED,
+            only_from=MatchState.PENDING,
+            queued_at=Now(),
+        )
     if blocks:
         clock.save(update_fields=["now", "ahead"])
     return blocks
@@ -399,28 +411,21 @@ def _stale_of(control: str, loads: Mapping[int, _Load], slots: int) -> list[tupl
 
 
 def _take_block(load: _Load, controls: Collection[str]) -> tuple[str, tuple[int, ...]]:
-    """A block that is played with one of these time controls, now queued, and with which one; or nothing."""
+    """A block that is played with one of these time controls, its rows locked, and with which one; or nothing."""
     size = load.block_size
     if load.tournament.cap is not None:
         size = min(size, load.tournament.cap - load.in_flight)
     stages = load.stages_of(controls)
     if size < 1 or not stages:
         return "", ()
-    control, ids = _first_alike(load, stages, size)
-    MATCH_TRANSITIONS.move(
-        Match.objects.filter(pk__in=ids),
-        MatchState.QUEUED,
-        only_from=MatchState.PENDING,
-        queued_at=Now(),
-    )
-    return control, ids
+    return _first_alike(load, stages, size)
 
 
 def _first_alike(load: _Load, stages: Collection[int], size: int) -> tuple[str, tuple[int, ...]]:
     """Lock the first waiting matches of these stages that have the same time control."""
     pending = Match.objects.filter(
         tournament=load.tournament, state=MatchState.PENDING, run_after__lte=Now()
-    )
+    ).exclude(pk__in=load.taken)
     first = pending.select_for_update(skip_locked=True, of=("self",)).order_by("pk")
     if not load.is_mixed:
         return load.controls[next(iter(stages))], tuple(first.values_list("pk", flat=True)[:size])
