@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 
 from django.conf import settings
@@ -15,3 +16,5 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tournament.settings")
 application = get_wsgi_application()
 serving = Home(settings.ARENA_HOME).serve() if connection.vendor == "sqlite" else None
 """Held open, so that nobody moves the database away below this process; its workers and dispatch tell by their pulses."""
+if serving is not None:
+    atexit.register(serving.close)

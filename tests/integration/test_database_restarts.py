@@ -81,7 +81,7 @@ def test_database_that_is_away_is_told_to_visitors_and_programs(server):
     server.stop(signal.SIGQUIT)
     try:
         MEMORY.forget()
-        for path in ("/", "/tournaments/", "/account/bots/", "/admin/"):
+        for path in ("/", "/tournaments/", "/bots/nobody/", "/series/"):
             status, page = answer_to(path)
             assert status == "503 Service Unavailable", path
             assert "its database does not answer" in page

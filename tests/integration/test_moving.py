@@ -105,6 +105,7 @@ def test_site_moves_whole_or_not_at_all_and_goes_on(old: Path, new, tmp_path: Pa
 
 def test_site_moves_to_postgresql_only(tmp_path: Path, django_db_blocker):
     path = tmp_path / "arena.sqlite3"
+    path.touch()
     with (
         connected_to(sqlite_database(path)),
         pytest.raises(CommandError, match="set ARENA_DATABASE"),

@@ -85,7 +85,9 @@ def pairing(tournament: Tournament, key: str) -> Pairing:
 
 
 def other_places(row: Pairing) -> list[int]:
-    return [3 - part.place for part in row.entrants.all()]
+    """Turned round; the deals are drawn anew in each run, and a tie is turned into a win."""
+    first, second = (part.place for part in row.entrants.all())
+    return [1, 2] if first == second else [second, first]
 
 
 def exported(tournament: Tournament) -> bytes:
