@@ -52,7 +52,8 @@ def goes_through(attempt: Attempt, folder: Path, missing: str) -> bool:
     """Whether an attack succeeds while that wall is missing."""
     source = write_attempt(folder / ("0" * 64), attempt)
     launcher = WITHOUT.get(missing, WHOLE)
-    show = perform(make_agent(source, launcher=launcher), questions=2, limits=PATIENT)
+    # What is said at the second question is heard at the third.
+    show = perform(make_agent(source, launcher=launcher), questions=3, limits=PATIENT)
     return "it went through" in show.log.text and show.fault is None
 
 
