@@ -1,6 +1,6 @@
 """Dispatch: looks at the rows, moves on what is due, and says which messages to publish.
 
-It runs every second and once more whenever a round empties. Duplicates, several at once and late ones
+It runs every second, and at once when a round empties whose tournament has nothing else waiting. Duplicates, several at once and late ones
 are harmless: every step is a guarded update or holds the tournament's lock. It publishes nothing
 itself; `tournament.tasks` does, after commit.
 """
