@@ -408,6 +408,8 @@ AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 SIGN_UPS_AN_HOUR = 20
 """How many accounts can be made from one address within an hour."""
+PASSWORD_RESET_TIMEOUT = 2 * 3600
+"""Seconds; counted from when the mail is sent."""
 LOGIN_URL = "players:log-in"
 LOGIN_REDIRECT_URL = "my-bots"
 LOGOUT_REDIRECT_URL = "/"

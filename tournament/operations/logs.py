@@ -27,7 +27,7 @@ _SECRETS = (
     (re.compile(r"(?i)\b(bearer|basic|token) [\w.+/=~-]{8,}"), rf"\1 {HIDDEN}"),
     # A token of ours, and what makes a link in a mail good: both may stand in an address, one by mistake
     (re.compile(r"\b[0-9a-f]{12}\.[\w-]{43}(?![\w-])"), HIDDEN),
-    (re.compile(r"(/account/mail/)[^/\s]+"), rf"\1{HIDDEN}"),
+    (re.compile(r"(/account/mail/|/account/password/\w+/)[^/\s]+"), rf"\1{HIDDEN}"),
     # Named secrets, as in headers, forms and settings
     (
         re.compile(

@@ -9,12 +9,13 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.contrib.auth.forms import PasswordChangeForm, PasswordResetForm
 from django.core.files.uploadedfile import UploadedFile
 
 from engine.wheels import too_large
 from tournament.players.errors import AccountError
 from tournament.players.models import Player, TokenScope
-from tournament.players.services import ask_to_confirm, sign_up
+from tournament.players.services import ask_for_password, ask_to_confirm, sign_up
 
 _FIELDS = {"password": "password1"}
 
@@ -103,6 +104,29 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg] # generic for mypy
             address.help_text = (
                 "Shown to nobody. A link is sent there that confirms it; before, nothing else is."
             )
+
+
+class PasswordForm(PasswordChangeForm):
+    """Another password, by whoever knows the old one."""
+
+    revoke_tokens = forms.BooleanField(
+        label="Revoke my API tokens, too",
+        required=False,
+        initial=True,
+        help_text="Programs that use them need new ones. Leave it if nobody else can have known the old password.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        del self.fields["old_password"].widget.attrs["autofocus"]  # the page begins above it
+
+
+class ForgottenForm(PasswordResetForm):
+    """The address of an account whose password is forgotten."""
+
+    def save(self, *_args: Any, **_kwargs: Any) -> None:
+        """Note it; Django's own would look for the account now, and write to it, which takes longer if there is one."""
+        ask_for_password(email=self.cleaned_data["email"])
 
 
 class TokenForm(forms.Form):

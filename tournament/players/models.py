@@ -70,6 +70,7 @@ class MailKind(models.TextChoices):
 
     NOTICE = "notice", "a notice"
     CONFIRMATION = "confirmation", "the link that confirms an address"
+    PASSWORD = "password", "the link that sets a password"
 
 
 class OutgoingMail(models.Model):
@@ -79,7 +80,7 @@ class OutgoingMail(models.Model):
     kind = models.CharField(max_length=12, choices=MailKind.choices, default=MailKind.NOTICE)
     subject = models.CharField(max_length=200)
     text = models.CharField(max_length=500, blank=True)
-    """Empty for a confirmation, whose link is made when it is sent."""
+    """Empty for what holds nothing but a link, which is made when it is sent."""
     path = models.CharField(max_length=200, blank=True)
     """The page that it is about."""
     created_at = models.DateTimeField(db_default=Now())
@@ -97,6 +98,19 @@ class OutgoingMail(models.Model):
 
     def __str__(self) -> str:
         return f"to {self.player_id}: {self.subject}"
+
+
+class ResetRequest(models.Model):
+    """That somebody wants another password for the account of this address; kept for ten minutes, to limit the mail."""
+
+    email = models.EmailField(unique=True)
+    """In small letters, as somebody typed it: perhaps nobody's here."""
+    at = models.DateTimeField()
+    is_answered = models.BooleanField(default=False)
+    """Whether the mail is queued, if there is an account."""
+
+    def __str__(self) -> str:
+        return f"for {self.email} at {self.at:%H:%M}"
 
 
 class SignUp(models.Model):

@@ -13,6 +13,12 @@ urlpatterns = [
     path("account/sign-up/", views.sign_up, name="sign-up"),
     path("account/log-in/", LoginView.as_view(template_name="players/log_in.html"), name="log-in"),
     path("account/log-out/", LogoutView.as_view(), name="log-out"),
+    path("account/password/", views.ForgottenPassword.as_view(), name="forgotten-password"),
+    path(
+        "account/password/<str:uidb64>/<str:token>/",
+        views.SetPassword.as_view(),
+        name="set-password",
+    ),
     path("account/mail/<str:token>/confirm/", views.confirm, name="confirm-mail"),
     path("account/mail/<str:token>/stop/", views.stop, name="stop-mail"),
     path("account/tokens/", views.tokens, name="tokens"),

@@ -6,15 +6,22 @@ from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 
+from axes.utils import reset as forget_failures
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, update_session_auth_hash
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.forms import PasswordResetForm, SetPasswordForm
+from django.contrib.auth.views import (
+    INTERNAL_RESET_SESSION_TOKEN,
+    PasswordResetConfirmView,
+    PasswordResetView,
+)
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse_lazy
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
@@ -25,14 +32,23 @@ from engine.errors import UsageError, WheelError
 from engine.games import GAMES
 from tournament.players import selectors
 from tournament.players.errors import AccountError, SubmissionError, TokenError
-from tournament.players.forms import AccountForm, SignUpForm, TokenForm, UploadForm
+from tournament.players.forms import (
+    AccountForm,
+    ForgottenForm,
+    PasswordForm,
+    SignUpForm,
+    TokenForm,
+    UploadForm,
+)
 from tournament.players.models import VERSION_TRANSITIONS, BotVersion, Player, VersionState
 from tournament.players.services import (
     ask_to_confirm,
     confirm_mail,
     create_token,
     read_link,
+    reset_password,
     revoke_token,
+    revoke_tokens,
     stop_mail,
     submit_wheel,
     withdraw_version,
@@ -105,10 +121,9 @@ def account(request: HttpRequest) -> HttpResponse:
     account_form = AccountForm(
         request.POST if sent == "account" else None, instance=player, prefix="account"
     )
-    password_form = PasswordChangeForm(
+    password_form = PasswordForm(
         player, request.POST if sent == "password" else None, prefix="password"
     )
-    del password_form.fields["old_password"].widget.attrs["autofocus"]  # the page begins above it
     if account_form.is_valid():
         account_form.save()
         is_asked = ask_to_confirm(player=player)
@@ -117,10 +132,79 @@ def account(request: HttpRequest) -> HttpResponse:
         return redirect("players:account")
     if password_form.is_valid():
         update_session_auth_hash(request, password_form.save())
-        messages.success(request, "The password is changed.")
+        is_wanted = password_form.cleaned_data["revoke_tokens"]
+        told = (
+            _spell_revoked(revoke_tokens(player=player)) if is_wanted else "Your API tokens go on."
+        )
+        messages.success(
+            request, f"The password is changed, and you are logged out everywhere else. {told}"
+        )
         return redirect("players:account")
     forms = {"account_form": account_form, "password_form": password_form}
     return render(request, "players/account.html", {"section": "account", **forms})
+
+
+def _spell_revoked(tokens: int) -> str:
+    match tokens:
+        case 0:
+            return "You have no API token in use."
+        case 1:
+            return "Your API token is revoked: make another for the programs that used it."
+    return f"Your {tokens} API tokens are revoked: make others for the programs that used them."
+
+
+class ForgottenPassword(PasswordResetView):
+    """Ask for a link that sets another password. What it answers is the same whether there is such an account or not."""
+
+    form_class = ForgottenForm
+    template_name = "players/forgotten_password.html"
+    success_url = reverse_lazy("players:log-in")
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Says whether this site sends mail; where it does not, the page tells what to do instead."""
+        return super().get_context_data(sends_mail=settings.ARENA_SENDS_MAIL, **kwargs)
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Note the address."""
+        if not settings.ARENA_SENDS_MAIL:
+            return self.get(request, *args, **kwargs)
+        return super().post(request, *args, **kwargs)
+
+    def form_valid(self, form: PasswordResetForm) -> HttpResponse:
+        """Say what happens now."""
+        messages.success(
+            self.request,
+            "If an account here has confirmed this address, a link that sets another password is on its way there. "
+            "If none comes within ten minutes, look into your spam, then ask the operators of this site.",
+        )
+        return super().form_valid(form)
+
+
+class SetPassword(PasswordResetConfirmView):
+    """Set a password by the link that was sent; the link then is in the session, and in no address any more."""
+
+    template_name = "players/set_password.html"
+    success_url = reverse_lazy("players:log-in")
+
+    def form_valid(self, form: SetPasswordForm[Player]) -> HttpResponse:
+        """Set it, and tell what ended with the old one."""
+        token: str = self.request.session.pop(INTERNAL_RESET_SESSION_TOKEN)
+        revoked = reset_password(
+            player=self.user, token=token, password=form.cleaned_data["new_password1"]
+        )
+        if revoked is None:
+            self.validlink = False
+            return self.render_to_response(self.get_context_data())
+        # Who has the mail need not wait for what they tried before; other addresses still do.
+        forget_failures(ip=client_address(self.request), username=self.user.username)
+        told = f"The password is set, and you are logged out everywhere. {_spell_revoked(revoked)}"
+        messages.success(self.request, told)
+        return redirect(self.get_success_url())
+
+    def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
+        """The form, or that the link is gone."""
+        status = HTTPStatus.OK if self.validlink else HTTPStatus.GONE
+        return super().render_to_response(context, status=status, **kwargs)
 
 
 @never_cache

@@ -65,7 +65,10 @@ RATES = {
     "api:get_log": FILES,
 }
 """By route what is not simply a page; `rate_of` judges the method, too."""
-_LOG_IN_ROUTES = {"players:log-in", "players:sign-up", "admin:login"}
+_LOG_IN_ROUTES = {
+    *("players:log-in", "players:sign-up", "admin:login"),
+    *("players:forgotten-password", "players:set-password"),
+}
 _PASSWORD_ROUTES = {"players:account", "admin:password_change"}
 _UNLIMITED = {"healthz", "readyz", "metrics"}
 

@@ -117,6 +117,7 @@ def test_what_a_visitor_sends_is_shown_as_it_is(written, sent):
         "Cookie: sessionid=TOPSECRET; csrftoken=TOPSECRET",
         "AWS_SECRET_ACCESS_KEY=TOPSECRET",
         f"Not Found: /api/versions/0a1b2c3d4e5f.{'TOPSECRET':x<43}",  # a token in the wrong place
+        "Gone: /account/password/MQ/TOPSECRET-0123456789abcdef/",  # one that sets a password
         "POST /account/mail/TOPSECRET:1abc:defg/confirm/: 500 after 3 ms",  # a link that was mailed
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tournament.competitions import services as competitions
-from tournament.moderation.selectors import living_tokens, open_invitations, open_scrimmages
+from tournament.moderation.selectors import open_invitations, open_scrimmages
 from tournament.players import services as players
 from tournament.players.models import Bot, Player
 from tournament.scrimmages import services as scrimmages
@@ -13,8 +13,7 @@ from tournament.scrimmages import services as scrimmages
 
 def end_access(player: Player) -> None:
     """Revoke all tokens and log the player out everywhere."""
-    for token in living_tokens(player):
-        players.revoke_token(token=token)
+    players.revoke_tokens(player=player)
     players.end_sessions(player=player)
 
 

@@ -54,6 +54,7 @@ from tournament.players.models import (
     HOUSE,
     BotVersion,
     Player,
+    ResetRequest,
     VersionState,
     free_slug,
 )
@@ -209,6 +210,7 @@ def _forget_person(player: Player, name: str) -> None:
     player.tokens.all().delete()
     for attempts in (AccessAttempt, AccessLog, AccessFailureLog):
         attempts.objects.filter(username__iexact=player.username).delete()
+    ResetRequest.objects.filter(email=player.email.lower()).delete()
     player.groups.clear()
     player.user_permissions.clear()
     player.username, player.slug = name, ""

@@ -22,9 +22,15 @@ from tournament.players.services.mail import (
     send_due_mail,
     stop_mail,
 )
+from tournament.players.services.passwords import ask_for_password, reset_password
 from tournament.players.services.quarantine import Crash, count_match
 from tournament.players.services.sessions import end_sessions
-from tournament.players.services.tokens import authenticate_token, create_token, revoke_token
+from tournament.players.services.tokens import (
+    authenticate_token,
+    create_token,
+    revoke_token,
+    revoke_tokens,
+)
 from tournament.players.services.validation import (
     DueVersions,
     queue_versions,
@@ -36,6 +42,7 @@ __all__ = [
     "Crash",
     "DueVersions",
     "allow_scrimmages",
+    "ask_for_password",
     "ask_to_confirm",
     "authenticate_token",
     "confirm_mail",
@@ -51,9 +58,11 @@ __all__ = [
     "queue_versions",
     "read_link",
     "release_version",
+    "reset_password",
     "retry_version",
     "return_expired_versions",
     "revoke_token",
+    "revoke_tokens",
     "run_validation",
     "send_due_mail",
     "sign_up",

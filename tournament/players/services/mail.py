@@ -24,7 +24,8 @@ from django.db.models import F
 from django.urls import reverse
 
 from tournament.players.errors import AccountError
-from tournament.players.models import MailKind, OutgoingMail, Player
+from tournament.players.models import MailKind, OutgoingMail, Player, ResetRequest
+from tournament.players.services.passwords import may_reset, queue_links, reset_path
 from tournament.store.clock import read_clock
 
 logger = logging.getLogger(__name__)
@@ -132,6 +133,7 @@ def send_due_mail() -> int:
     """
     now = read_clock()
     drop_old_mail(now)
+    queue_links(now)
     due = list(
         OutgoingMail.objects.filter(run_after__lte=now)
         .order_by("run_after", "pk")
@@ -158,6 +160,7 @@ def send_due_mail() -> int:
 
 def drop_old_mail(now: datetime) -> None:
     """Give up what could not be sent for three days, since the server was away or is no more set."""
+    ResetRequest.objects.filter(at__lt=now - GIVE_UP_AFTER).delete()
     lost, _ = OutgoingMail.objects.filter(created_at__lt=now - GIVE_UP_AFTER).delete()
     if lost:
         logger.warning("%d mails could not be sent for three days and are dropped", lost)
@@ -211,6 +214,16 @@ def _compose(mail: OutgoingMail) -> EmailMessage | None:
             f"{player.username} gave this address as theirs on the Domino Arena at {settings.ARENA_SITE}. If that is you, "
             f"confirm it, and you get the notices of your tournaments here:\n\n{_link('players:confirm-mail', token)}\n\n"
             f"The link is good for {LINK_DAYS} days. If it is not you, do nothing: no notices will come.\n"
+        )
+        return EmailMessage(_one_line(mail.subject), text, to=[player.email], headers=_AUTOMATIC)
+    if mail.kind == MailKind.PASSWORD:
+        if not may_reset(player):
+            return None
+        text = (
+            f"Somebody asked for another password for {player.username} on the Domino Arena at {settings.ARENA_SITE}. If that "
+            f"was you, choose one here:\n\n{settings.ARENA_SITE}{reset_path(player)}\n\n"
+            f"The link is good once, for {settings.PASSWORD_RESET_TIMEOUT // 3600} hours, until the next login. If it was not "
+            "you, do nothing: the password stays as it is.\n"
         )
         return EmailMessage(_one_line(mail.subject), text, to=[player.email], headers=_AUTOMATIC)
     if not player.takes_mail:

@@ -56,6 +56,11 @@ def revoke_token(*, token: ApiToken) -> None:
     token.refresh_from_db()
 
 
+def revoke_tokens(*, player: Player) -> int:
+    """End all tokens of a player at once; how many were in use."""
+    return _living(ApiToken.objects.filter(player=player)).update(revoked_at=Now())
+
+
 def authenticate_token(text: str) -> ApiToken:
     """The token whose text this is, its player loaded; that it was used is noted. Raises TokenError for any other."""
     prefix, _, secret = text.partition(".")

@@ -98,6 +98,34 @@ def test_account_page_changes_the_time_zone_and_the_password(ann, site):
     assert ann.get("/account/").status_code == 200  # still logged in
 
 
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({"password-revoke_tokens": "on"}, "Your 2 API tokens are revoked"),
+        ({}, "Your API tokens go on"),
+    ],
+)
+def test_who_changes_the_password_says_whether_tokens_end_with_it(ann, site, sent, said):
+    tokens = [players.create_token(player=site.ann, name=name)[0] for name in ("laptop", "ci")]
+    others = players.create_token(player=site.bob)[0]
+    elsewhere = Client()
+    elsewhere.force_login(site.ann)
+    assert (
+        "checked"
+        in re.search(r"<input[^>]+password-revoke_tokens[^>]+>", text_of(ann, "/account/"))[0]
+    )
+    new = "battery staple 8"
+    change = {"old_password": PASSWORD, "new_password1": new, "new_password2": new}
+    form = {"form": "password", **{f"password-{k}": v for k, v in change.items()}, **sent}
+    assert said in ann.post("/account/", form, follow=True).text
+    assert elsewhere.get("/account/").status_code == 302
+    for token in (*tokens, others):
+        token.refresh_from_db()
+    assert [token.revoked_at is not None for token in (*tokens, others)] == [bool(sent)] * 2 + [
+        False
+    ]
+
+
 def test_token_is_shown_once_works_and_can_be_revoked(ann, site):
     made = ann.post(
         "/account/tokens/", {"name": "laptop", "scope": "submit", "days": "30"}, follow=True

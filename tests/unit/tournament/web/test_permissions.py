@@ -53,6 +53,8 @@ PAGES = {
     "/account/data/": PLAYERS,
     "/account/data/archive/": PLAYERS,
     "/account/tokens/": PLAYERS,
+    "/account/password/": (200, 200, 200, 200, 200),
+    "/account/password/MQ/abc/": (410, 410, 410, 410, 410),  # no whole link
     "/account/mail/abc/confirm/": (410, 410, 410, 410, 410),  # no whole link
     "/account/mail/abc/stop/": (
         200,

@@ -33,6 +33,7 @@ from tournament.leaderboards.models import Rating, RatingEvent, RatingPool
 from tournament.moderation.services import suspend
 from tournament.players import services as players
 from tournament.players.models import Bot, BotVersion, Player, VersionState
+from tournament.players.services.passwords import reset_path
 from tournament.scrimmages.models import Scrimmage
 from tournament.web.api import api
 from tournament.workers.models import WorkerReport
@@ -92,6 +93,8 @@ PAGES: dict[str, tuple[tuple[int | str, ...], tuple[int | str, ...]]] = {
     "/account/": (PLAYERS, PLAYERS),
     "/account/bots/": (PLAYERS, NO_POST),
     "/account/upload/": (PLAYERS, PLAYERS),
+    "/account/password/": (EVERYBODY, EVERYBODY),
+    "/account/password/{reset}": (row(302), row(302)),  # to the form, without the token
     "/account/mail/{confirm}/confirm/": (EVERYBODY, EVERYBODY),
     "/account/mail/{stop}/stop/": (EVERYBODY, EVERYBODY),
     "/account/tokens/": (PLAYERS, PLAYERS),
@@ -346,7 +349,9 @@ class Visitors:
             template=SERIES["template"],
         )
         competitions.enter_series(series=series, bots=[alpha], by=site.ann)
-        Player.objects.filter(pk=site.ann.pk).update(email=ANNS_MAIL)
+        mail = {"email": ANNS_MAIL, "confirmed_email": ANNS_MAIL}
+        Player.objects.filter(pk=site.ann.pk).update(**mail)
+        site.ann.refresh_from_db()
         token, _ = players.create_token(player=site.ann)
         suspension = suspend(subject=make_player("rude"), reason="was rude", by=site.root)
         ruling = Ruling.objects.create(
@@ -364,6 +369,7 @@ class Visitors:
             "rejected": site.rejected.pk,
             "entrant": entrant_of(site.open, "alpha").pk,
             "token": token.prefix,
+            "reset": reset_path(site.ann).removeprefix("/account/password/"),
             "confirm": signing.dumps([site.ann.pk, ANNS_MAIL], salt="arena.mail.confirm"),
             "stop": signing.dumps(site.ann.pk, salt="arena.mail.stop"),
             "trial": trial.pk,
