@@ -46,7 +46,11 @@ from tournament.competitions.selectors.entries import (
     versions_that_would_play,
     why_none_plays,
 )
-from tournament.competitions.services.notices import tell_players
+from tournament.competitions.services.notices import (
+    tell_of_walkovers,
+    tell_players,
+    walkovers_against,
+)
 from tournament.competitions.services.rounds import (
     advance_round,
     cancel_matches,
@@ -473,8 +477,10 @@ def _take_out(entrant: Entrant, target: EntrantState, reason: str) -> Entrant:
     if tournament.state == TournamentState.RUNNING:
         if target == EntrantState.WITHDRAWN and _is_played_on(tournament):
             _retire(entrant)
+        before = set(walkovers_against(entrant))
         _walk_over(tournament, entrant)
         advance_round(tournament=tournament)
+        tell_of_walkovers(entrant, set(walkovers_against(entrant)) - before)
     return entrant
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 
 from django.db import transaction
 from django.db.models.functions import Now
 from django.urls import reverse
 
 from tournament.competitions.models import (
+    DecidedBy,
+    Entrant,
+    EntrantState,
     Notice,
+    Pairing,
     PairingEntrant,
     Ruling,
     RulingKind,
@@ -74,6 +79,44 @@ def _spell_ruling(ruling: Ruling) -> str:
         return f"{ruling.subject} plays no further: {ruling.reason}; {ruling.after}"
     was = f" (before: {ruling.before}; now: {ruling.after})" if ruling.after else ""
     return f"{ruling.subject}: {ruling.get_kind_display()}{was}: {ruling.reason}"
+
+
+def walkovers_against(entrant: Entrant) -> Iterable[Pairing]:
+    """The published pairings that were decided because an entrant does not play any more."""
+    return Pairing.objects.filter(
+        entrants__entrant=entrant,
+        decided_by=DecidedBy.WALKOVER,
+        round__published_at__isnull=False,
+    )
+
+
+def tell_of_walkovers(entrant: Entrant, pairings: Collection[Pairing]) -> int:
+    """Tell those who still play that they need not meet an entrant, who plays no further; how many those were."""
+    parts = (
+        PairingEntrant.objects.filter(
+            pairing__in=pairings, entrant__state=EntrantState.ACTIVE, place=1
+        )
+        .select_related("entrant__tournament", "pairing")
+        .order_by("entrant_id", "pairing__round__stage__index", "pairing__round__index")
+    )
+    keys: defaultdict[Entrant, list[str]] = defaultdict(list)
+    for part in parts:
+        keys[part.entrant].append(part.pairing.key)
+    why = f"{entrant.name} {_TAKEN_OUT[EntrantState(entrant.state)]}"
+    return sum(
+        tell_players(
+            Player.objects.filter(bots__entries__entrant=opponent).order_by("pk").distinct(),
+            opponent.tournament,
+            f"{', '.join(each)}: a walkover for {opponent.name}, as {why}",
+        )
+        for opponent, each in keys.items()
+    )
+
+
+_TAKEN_OUT = {
+    EntrantState.WITHDRAWN: "has withdrawn",
+    EntrantState.DISQUALIFIED: "is disqualified",
+}
 
 
 def put_away_notices(*, player: Player) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from fractions import Fraction
 
 import pytest
@@ -23,6 +24,7 @@ from tournament.competitions.models import (
     EntrantState,
     Match,
     MatchState,
+    Notice,
     Pairing,
     Round,
     RoundState,
@@ -37,6 +39,7 @@ from tournament.competitions.services import Plan, Play, playing, rounds
 from tournament.competitions.services.rounds import MAX_OPEN_PAIRINGS, in_twelfths
 from tournament.leaderboards.models import Rating, RatingEvent
 from tournament.leaderboards.services import verify_ratings
+from tournament.store.clock import read_clock
 
 pytestmark = pytest.mark.django_db
 BOARDS = {"kind": "boards", "boards": 8}
@@ -267,6 +270,39 @@ class TestTakenOut:
         services.withdraw_entrant(entrant=entrant_of(tournament, "alpha"), by=bots[0].owner)
         assert play_all(tournament).state == TournamentState.FINISHED
         assert entrant_of(tournament, "alpha").place > 1
+
+    @pytest.mark.parametrize(
+        ("is_withdrawn", "why"), [(True, "has withdrawn"), (False, "is disqualified")]
+    )
+    def test_who_still_plays_is_told_of_walkovers(self, bots, is_withdrawn, why):
+        tournament = start(make_tournament(bots, format="round_robin", contest=BOARDS))
+        gone = entrant_of(tournament, "beta")
+        services.withdraw_entrant(entrant=gone, by=bots[1].owner)
+        Notice.objects.all().delete()
+        alpha = entrant_of(tournament, "alpha")
+        if is_withdrawn:
+            services.withdraw_entrant(entrant=alpha, by=bots[0].owner)
+        else:
+            services.disqualify_entrant(entrant=alpha, reason="two wheels")
+        told = {row.text for row in Notice.objects.filter(text__contains="a walkover for")}
+        keys = {
+            name: Pairing.objects.filter(entrants__entrant=alpha)
+            .get(entrants__entrant__name=name)
+            .key
+            for name in ("gamma", "delta")
+        }
+        assert told == {
+            f"{key}: a walkover for {name}, as alpha {why}" for name, key in keys.items()
+        }
+
+    def test_nobody_is_told_of_walkovers_in_sealed_rounds(self, bots):
+        tournament = make_tournament(bots)
+        tournament.results_at = read_clock() + timedelta(days=1)
+        tournament.save()
+        start(tournament)
+        services.withdraw_entrant(entrant=entrant_of(tournament, "alpha"), by=bots[0].owner)
+        assert Pairing.objects.filter(decided_by=DecidedBy.WALKOVER).exists()
+        assert not Notice.objects.filter(text__contains="a walkover for").exists()
 
     def test_play_of_who_withdraws_is_discarded(self, bots, monkeypatch):
         tournament = start(make_tournament(bots[:2]))
