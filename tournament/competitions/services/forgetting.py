@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 from django.db import transaction
 
 from engine.referee import SeatLog
 from tournament.competitions.models import EntryTrial, Match
 from tournament.players.models import Player
-from tournament.store.services import put_blob, read_blob
+from tournament.store.errors import BlobError
+from tournament.store.services import put_packed, read_packed
 
 
 def forget_logs(*, owner: Player) -> int:
     """Keep nothing of what the owner's bots printed in matches and trials; of how many rows that was.
 
-    What other players' bots printed stays. The blobs that no row names then are swept. Raises BlobError if logs
-    cannot be read.
+    What other players' bots printed stays. The blobs that no row names then are swept. Raises
+    StoreUnavailableError.
     """
     trials = EntryTrial.objects.filter(version__bot__owner=owner).exclude(log_sha256="")
     matches = (
@@ -33,8 +36,19 @@ def _forget(match: Match, owner: Player) -> int:
             "index", "entrant__bots__position"
         )
     )
-    logs = msgspec.json.decode(read_blob(match.logs_sha256), type=tuple[SeatLog, ...])
-    left = tuple(log for log in logs if (log.entrant, log.bot) not in own)
-    return Match.objects.filter(pk=match.pk, logs_sha256=match.logs_sha256).update(
-        logs_sha256=put_blob(msgspec.json.encode(left)) if left else ""
-    )
+    left = logs_without(match.logs_sha256, lambda log: (log.entrant, log.bot) in own)
+    return Match.objects.filter(pk=match.pk, logs_sha256=match.logs_sha256).update(logs_sha256=left)
+
+
+def logs_without(sha256: str, is_theirs: Callable[[SeatLog], bool]) -> str:
+    """The hash of stored logs without those that are theirs; empty if none is left.
+
+    Of logs that are lost or damaged nothing can be kept: an older backup may have them whole, and must not bring
+    them back. Raises StoreUnavailableError.
+    """
+    try:
+        logs = msgspec.json.decode(read_packed(sha256), type=tuple[SeatLog, ...])
+    except BlobError:
+        return ""
+    left = tuple(log for log in logs if not is_theirs(log))
+    return put_packed(msgspec.json.encode(left)) if left else ""

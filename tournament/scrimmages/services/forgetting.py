@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import msgspec
 from django.db.models import Q
 
-from engine.referee import SeatLog
+from tournament.competitions.services.forgetting import logs_without
 from tournament.players.models import Player
 from tournament.scrimmages.models import Batch, Scrimmage
-from tournament.store.services import put_blob, read_blob
 
 
 def forget_scrimmages(*, player: Player) -> int:
     """Delete what a player has asked for, and what their bots printed for others; of how many rows that was.
 
     The scrimmages of others against their bots keep what their sets said. The blobs that no row names then are
-    swept. Raises BlobError if logs cannot be read.
+    swept. Raises StoreUnavailableError.
     """
     asked = Scrimmage.objects.filter(asked_by=player)
     count = asked.count()
@@ -30,8 +28,7 @@ def forget_scrimmages(*, player: Player) -> int:
 
 def _forget(batch: Batch, player: Player) -> int:
     versions = (batch.scrimmage.first, batch.scrimmage.other)
-    logs = msgspec.json.decode(read_blob(batch.logs_sha256), type=tuple[SeatLog, ...])
-    left = tuple(log for log in logs if versions[log.entrant].bot.owner_id != player.pk)
-    return Batch.objects.filter(pk=batch.pk, logs_sha256=batch.logs_sha256).update(
-        logs_sha256=put_blob(msgspec.json.encode(left)) if left else ""
+    left = logs_without(
+        batch.logs_sha256, lambda log: versions[log.entrant].bot.owner_id == player.pk
     )
+    return Batch.objects.filter(pk=batch.pk, logs_sha256=batch.logs_sha256).update(logs_sha256=left)

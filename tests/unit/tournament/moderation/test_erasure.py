@@ -20,12 +20,14 @@ from django.test import Client
 from django.utils import timezone
 
 from engine.bundle import decode_bundle, verify_bundle
+from tests.scrimmage_factories import make_scrimmage, version_of
 from tests.site_factory import Site, copy_site
 from tests.tournament_factories import make_player, make_tournament, play_all, submit
 from tournament.competitions import services as competitions
 from tournament.competitions.errors import EntryError
-from tournament.competitions.models import Entrant, Notice, Tournament
+from tournament.competitions.models import Entrant, Match, Notice, Tournament
 from tournament.competitions.selectors.bundles import plain_bundle, tournament_bundle
+from tournament.competitions.selectors.pages import match_logs
 from tournament.leaderboards.services import verify_ratings
 from tournament.moderation.errors import ErasureListError, ModerationError
 from tournament.moderation.selectors import erasure_preview, write_personal_data
@@ -33,7 +35,9 @@ from tournament.moderation.services import erase_player, repeat_erasures
 from tournament.players import services as players
 from tournament.players.errors import AccountError, NameTakenError
 from tournament.players.models import Bot, BotVersion, Player
+from tournament.scrimmages import services as scrimmages
 from tournament.scrimmages.models import Scrimmage
+from tournament.scrimmages.selectors import batch_logs
 from tournament.store.errors import BlobMissingError
 from tournament.store.services import put_blob, read_blob
 
@@ -158,6 +162,39 @@ def test_wheels_logs_and_scrimmages_are_deleted_and_hashes_stay(site):
         == hashes
     )
     assert not Scrimmage.objects.filter(asked_by=site.ann).exists()
+
+
+def test_what_their_bots_left_in_logs_goes_and_what_others_left_stays(site, monkeypatch):
+    """Logs are those that a worker stores: here of bots that print nothing, kept all the same."""
+    for app in ("competitions", "scrimmages"):
+        monkeypatch.setattr(f"tournament.{app}.services.playing._says_anything", lambda _: True)
+    play_all(site.table)
+    against_bob = make_scrimmage(
+        first=version_of(Bot.objects.get(name="beta")),
+        other=version_of(Bot.objects.get(name="aces")),
+    )
+    scrimmages.play_batch(scrimmage_id=against_bob.pk, trusted=True)
+
+    def are_left(player: Player) -> tuple[bool, bool]:
+        matches = Match.objects.exclude(logs_sha256="")
+        return (
+            any(match_logs(match, player) for match in matches),
+            any(batch_logs(batch, player) for batch in against_bob.batches.all()),
+        )
+
+    assert (are_left(site.ann), are_left(site.bob)) == ((True, True), (True, True))
+    erase_player(player=site.ann)
+    assert (are_left(site.ann), are_left(site.bob)) == ((False, False), (True, True))
+
+
+def test_logs_that_are_lost_keep_nobody_from_being_erased(site):
+    match = Match.objects.filter(
+        tournament=site.cup, pairing__entrants__entrant__bots__bot__owner=site.ann
+    ).first()
+    Match.objects.filter(pk=match.pk).update(logs_sha256="0" * 64)
+    erase_player(player=site.ann)
+    match.refresh_from_db()
+    assert match.logs_sha256 == "", "an older backup, which may have them, must not bring them back"
 
 
 def test_texts_of_an_organiser_go_and_the_tournament_stays(site):
