@@ -40,8 +40,8 @@ settle_messages()
 
 logger = logging.getLogger(__name__)
 
-_stopping_since = multiprocessing.Value("d", 0.0)
-"""In shared memory: when (monotonic seconds) the worker was told to stop; 0 as long as it was not."""
+_stopping_since = multiprocessing.RawValue("d", 0.0)
+"""In shared memory, without a lock, since it is asked at each move of a match: when (monotonic seconds) the worker was told to stop; 0 as long as it was not."""
 
 
 def stop_seconds() -> float:

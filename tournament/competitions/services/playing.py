@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from engine.agents import BotSource
-from engine.formats import forfeit_outcome
+from engine.formats import StageView, forfeit_outcome
 from engine.outcome import Outcome
 from engine.outcome import Termination as Ending
 from engine.record import encode_record, is_ratable
@@ -40,6 +40,7 @@ from tournament.competitions.selectors.engine_values import (
     engine_pairing,
     match_spec,
     match_to_play,
+    match_view,
     pairing_view,
     stage_format,
     versions_of,
@@ -84,16 +85,15 @@ def play_match(
     Harmless for any match at any time: of several at once one plays, and a late result writes no rows.
     `stop_seconds` tells for how long the worker has known that it has to stop. `trusted` plays without
     a sandbox (by default as the settings say); the match is then not rated. `loaded` is its row of
-    `matches_to_play`, which serves if nobody has claimed or cancelled the match since. Our own failures are
-    recorded as attempts; after the fifth the match is stuck and its tournament pauses.
+    `matches_to_play`; if somebody has claimed or cancelled the match since, it is not ours any more. Our own
+    failures are recorded as attempts; after the fifth the match is stuck and its tournament pauses.
     """
-    lease = _claim(match_id, owner or leases.own_name())
+    lease = _claim(match_id, owner or leases.own_name(), loaded)
     if lease is None:
         return Play.NOT_OURS
     is_trusted = settings.ARENA_TRUST_BOTS if trusted is None else trusted
     try:
-        is_fresh = loaded is not None and loaded.fence + 1 == lease.fence
-        match = loaded if loaded is not None and is_fresh else match_to_play(match_id)
+        match = loaded if loaded is not None else match_to_play(match_id)
         played = _play(match, lease, stop_seconds, trusted=is_trusted)
         drop_broken_connection()
         recorded = _record(match, lease, played, sandboxed=not is_trusted)
@@ -112,19 +112,21 @@ def play_match(
 
 
 @transaction.atomic
-def _claim(match_id: int, owner: str) -> Lease | None:
-    playable = Match.objects.filter(
-        tournament__state=TournamentState.RUNNING,
-        tournament__paused_reason="",
-        tournament__rules_version=RULES_VERSION,
+def _claim(match_id: int, owner: str, loaded: Match | None = None) -> Lease | None:
+    playable = Tournament.objects.filter(
+        pk=OuterRef("tournament"),
+        state=TournamentState.RUNNING,
+        paused_reason="",
+        rules_version=RULES_VERSION,
     )
     lease = leases.claim(
-        playable,
+        Match.objects.filter(Exists(playable)),
         match_id,
         transitions=MATCH_TRANSITIONS,
         running=MatchState.RUNNING,
         seconds=settings.ARENA_LEASE_SECONDS,
         owner=owner,
+        fence=None if loaded is None else loaded.fence,
     )
     if lease is not None:
         Attempt.objects.create(match_id=match_id, fence=lease.fence, worker=owner)
@@ -181,7 +183,7 @@ def _record(match: Match, lease: Lease, played: PlayedMatch, *, sandboxed: bool)
         if not recorded:
             logger.warning("a late result of match %s was discarded", lease.pk)
             return False
-        _decide(match.pairing, played.record.outcome)
+        _decide(match.pairing, match_view(match), played.record.outcome)
         end_attempt(lease, AttemptEnding.RECORDED)
         _count_match(match, played)
     return True
@@ -236,11 +238,8 @@ def _spell_log(match: Match, played: PlayedMatch, entrant: int, bot: int) -> str
     return "\n".join(filter(None, parts))
 
 
-def _decide(pairing: Pairing, outcome: Outcome) -> None:
-    stage = pairing.round.stage
-    result = stage_format(stage).decide(
-        pairing_view(stage, pairing), engine_pairing(pairing), outcome
-    )
+def _decide(pairing: Pairing, view: StageView, outcome: Outcome) -> None:
+    result = stage_format(pairing.round.stage).decide(view, engine_pairing(pairing), outcome)
     store_result(pairing, result)
 
 
@@ -333,7 +332,7 @@ def forfeit_match(
     Attempt.objects.filter(match=match, ending=AttemptEnding.RUNNING).update(
         ending=AttemptEnding.CANCELLED, ended_at=Now(), detail=reason.strip()
     )
-    _decide(pairing, outcome)
+    _decide(pairing, pairing_view(pairing.round.stage, pairing), outcome)
     Pairing.objects.filter(pk=pairing.pk).update(is_ruled=True)
     fresh = Pairing.objects.prefetch_related("entrants__entrant").get(pk=pairing.pk)
     note_ruling(

@@ -158,6 +158,10 @@ def queue_versions(*, capacity: Capacity | None = None) -> DueVersions:
     capacity = capacity or Capacity.by_settings()
     if not capacity.of(VALIDATION):
         return DueVersions(())
+    if not BotVersion.objects.filter(
+        state__in=[VersionState.SUBMITTED, VersionState.QUEUED]
+    ).exists():
+        return DueVersions(())
     stale = Q(state=VersionState.QUEUED, queued_at__lt=in_seconds(-STALE_SECONDS))
     waiting = BotVersion.objects.filter(state=VersionState.QUEUED).exclude(stale).count()
     due = (

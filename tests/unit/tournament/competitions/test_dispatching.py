@@ -242,18 +242,79 @@ def test_what_is_in_flight_is_bounded_by_the_worker_slots(bots, settings):
 @pytest.mark.parametrize(
     ("wall_ms", "size"),
     [
-        (100, 5),  # five make half a second
+        (100, 10),  # ten make a second
         (2000, 1),  # one is more than enough
         (0, 14),  # too fast to measure: all that is left of 15
     ],
 )
-def test_blocks_are_sized_by_the_measured_durations(bots, settings, wall_ms, size):
-    settings.ARENA_WORKER_SLOTS = 4
-    tournament = league(bots)
+def test_blocks_are_sized_by_the_measured_durations(bots, settings, monkeypatch, wall_ms, size):
+    settings.ARENA_WORKER_SLOTS = 1
+    monkeypatch.setattr(dispatching, "BLOCKS_PER_SLOT", 1)
+    measured_league(bots, wall_ms)
+    assert list(map(len, queue_matches())) == [size]
+
+
+def measured_league(bots, wall_ms: int, **changes) -> Tournament:
+    """A running round robin whose first match has been played, in so many milliseconds."""
+    tournament = league(bots, **changes)
     first = tournament.matches.order_by("pk").first()
     assert services.play_match(match_id=first.pk, trusted=True) is Play.RECORDED
     Match.objects.filter(pk=first.pk).update(wall_ms=wall_ms)
-    assert len(queue_matches()[0]) == size
+    return tournament
+
+
+@pytest.mark.parametrize(
+    ("slots", "wall_ms", "sizes"),
+    [
+        pytest.param(1, 100, [4, 4, 2, 4], id="four messages are in flight for the only slot"),
+        pytest.param(
+            2, 300, [2, 1, 2, 1, 2, 1, 3, 2], id="the largest are cut while there is room"
+        ),
+        pytest.param(8, 100, [1] * 14, id="a message for each match, if so many may be in flight"),
+        pytest.param(8, 30, [4, 4, 4, 2], id="a piece is not less than a tenth of a second"),
+    ],
+)
+def test_where_there_is_room_for_all_that_waits_blocks_are_cut_for_the_slots(
+    bots, settings, slots, wall_ms, sizes
+):
+    settings.ARENA_WORKER_SLOTS = slots
+    tournament = measured_league(bots, wall_ms)
+    blocks = queue_matches()
+    assert list(map(len, blocks)) == sizes
+    waiting = tournament.matches.exclude(state="finished").order_by("pk")
+    assert [pk for block in blocks for pk in block] == [match.pk for match in waiting]
+    assert {match.state for match in waiting} == {MatchState.QUEUED}
+
+
+def test_durations_are_measured_now_and_then(bots, settings, monkeypatch):
+    settings.ARENA_WORKER_SLOTS = 1
+    monkeypatch.setattr(dispatching, "BLOCKS_PER_SLOT", 1)
+    tournament = measured_league(bots, 500)
+    assert [len(block) for block in queue_matches()] == [2]
+    Match.objects.filter(state="finished").update(wall_ms=250)
+    tournament.matches.exclude(state="finished").update(state=MatchState.PENDING)
+    assert [len(block) for block in queue_matches(measure=False)] == [2], "as it was a moment ago"
+    tournament.matches.exclude(state="finished").update(state=MatchState.PENDING)
+    assert [len(block) for block in queue_matches()] == [4]
+    assert QueueClock.objects.get().match_seconds == {str(tournament.pk): 0.25}
+
+
+def test_what_can_wait_is_done_every_few_seconds_and_when_rung(bots, monkeypatch):
+    monkeypatch.setattr(dispatching, "MIN_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(dispatching, "SELDOM_SECONDS", 600.0)
+    monkeypatch.setattr(dispatching.settings, "ARENA_LEASE_SECONDS", 3600)
+    done = []
+    monkeypatch.setattr(dispatching, "return_expired_matches", lambda: done.append("returned"))
+    monkeypatch.setattr(dispatching, "publish_due_results", lambda now: done.append("published"))
+    league(bots[:2])
+    assert dispatch().blocks
+    dispatch()
+    assert done == ["returned", "published"]
+    dispatch(rung=True)
+    assert done == ["returned", "published"] * 2
+    monkeypatch.setattr(dispatching.settings, "ARENA_LEASE_SECONDS", 0)
+    dispatch()
+    assert done == ["returned", "published"] * 3, "a short lease makes it more often"
 
 
 def test_tournaments_share_by_their_weight(bots, settings):

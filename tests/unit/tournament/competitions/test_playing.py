@@ -29,7 +29,7 @@ from tournament.competitions.models import (
     Tournament,
 )
 from tournament.competitions.selectors import match_logs, match_page, match_record
-from tournament.competitions.selectors.engine_values import match_to_play, matches_to_play
+from tournament.competitions.selectors.engine_values import matches_to_play
 from tournament.competitions.services import Play, playing
 from tournament.competitions.services.dispatching import return_expired_matches
 from tournament.leaderboards.models import RatingEvent
@@ -108,15 +108,22 @@ def test_match_loaded_with_its_block_is_not_loaded_again(match, plays, monkeypat
     assert match_record(Match.objects.get()).match_key == match.pairing.key
 
 
-def test_match_that_was_claimed_or_cancelled_since_its_block_was_loaded_is_loaded_again(
-    match, plays, monkeypatch
-):
+def test_match_that_was_claimed_or_cancelled_since_its_block_was_loaded_is_left_alone(match, plays):
     loaded = matches_to_play([match.pk])[match.pk]
     Match.objects.update(fence=F("fence") + 1)
-    asked = []
-    monkeypatch.setattr(playing, "match_to_play", lambda pk: asked.append(pk) or match_to_play(pk))
+    assert services.play_match(match_id=match.pk, loaded=loaded) is Play.NOT_OURS
+    assert Match.objects.get().fence == match.fence + 1
+    assert services.play_match(match_id=match.pk) is Play.RECORDED, "a fresh message finds it"
+
+
+def test_match_of_a_tournament_that_was_paused_since_its_block_was_loaded_is_left_alone(
+    match, plays
+):
+    loaded = matches_to_play([match.pk])[match.pk]
+    services.pause_tournament(tournament=match.tournament, reason="the power is off")
+    assert services.play_match(match_id=match.pk, loaded=loaded) is Play.NOT_OURS
+    services.resume_tournament(tournament=match.tournament)
     assert services.play_match(match_id=match.pk, loaded=loaded) is Play.RECORDED
-    assert asked == [match.pk]
 
 
 def test_deal_keys_are_hidden_until_the_secret_is_out(match, plays):
