@@ -19,7 +19,7 @@ from tests.faults.harness import Site, Tally
 from tests.processes import at_once
 from tests.tournament_factories import make_player
 from tournament.competitions.models import Attempt, Match, Series, SeriesSlot, Tournament
-from tournament.competitions.services import create_series
+from tournament.competitions.services import Course, create_series
 from tournament.competitions.services.series import run_due_series
 from tournament.store.clock import read_clock
 
@@ -111,9 +111,15 @@ def test_each_slot_is_run_once_by_four_that_dispatch_while_the_clocks_change(
             organiser=make_player(),
             now=begin,
             name="Night Cup",
-            rule={"weekdays": list(range(7)), "at": at, "open_minutes": 60, "pause_minutes": 5},
-            template={"game": "eighty", "format": "single_elimination", "time_control": "standard"},
-            time_zone=zone,
+            course=Course(
+                rule={"weekdays": list(range(7)), "at": at, "open_minutes": 60, "pause_minutes": 5},
+                template={
+                    "game": "eighty",
+                    "format": "single_elimination",
+                    "time_control": "standard",
+                },
+                time_zone=zone,
+            ),
         )
         Series.objects.update(created_at=begin)
         made = at_once(lambda _: sum(len(run_due_series(now=now)) for now in moments), 4)

@@ -1241,7 +1241,7 @@ class SeriesAdmin(OwnTournamentsMixin, OperationsAdmin):
             name="change",
             label="Change",
             run=lambda row, _, values: services.change_series(
-                series=row, now=read_clock(), **values["course"]
+                series=row, course=values["course"], now=read_clock()
             ),
             rehearse=lambda _, __, values: Foreseen(
                 [f"Next start: {each}" for each in values["starts"]]
@@ -1296,7 +1296,12 @@ class SeriesAdmin(OwnTournamentsMixin, OperationsAdmin):
 
     def save_form(self, request: HttpRequest, form: Any, change: bool) -> Series:  # noqa: ARG002 Django's signature
         """The series, made by the service."""
-        return services.create_series(organiser=player_of(request), now=read_clock(), **form.values)
+        return services.create_series(
+            organiser=player_of(request),
+            name=form.cleaned_data["name"],
+            course=form.course,
+            now=read_clock(),
+        )
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Nothing is left to do: the service has stored it."""

@@ -32,6 +32,7 @@ from tournament.competitions.selectors import tables
 from tournament.competitions.selectors.bundles import bundle_file, told_digest
 from tournament.competitions.selectors.conditions import longest_match_seconds
 from tournament.competitions.services import (
+    Course,
     Plan,
     StageWish,
     accept_invitation,
@@ -472,7 +473,12 @@ def make_series(request: HttpRequest, series: SeriesIn) -> Status[SeriesOut]:
     """Make a series, as an organiser."""
     organiser = _organiser(request, "add_series")
     try:
-        row = create_series(organiser=organiser, now=read_clock(), **series.dict())
+        row = create_series(
+            organiser=organiser,
+            name=series.name,
+            course=Course(**series.dict(exclude={"name"})),
+            now=read_clock(),
+        )
     except InvalidTournamentError as error:
         raise _refuse(error) from error
     return Status(HTTPStatus.CREATED, _series_out(row))

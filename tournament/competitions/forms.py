@@ -42,6 +42,7 @@ from tournament.competitions.services import (
 )
 from tournament.competitions.services.planning import MOST_IN_FLIGHT
 from tournament.competitions.services.series import (
+    Course,
     check_course,
     check_rule,
     check_series,
@@ -336,7 +337,7 @@ class CourseForm(forms.Form):
     )
 
     @property
-    def course(self) -> dict[str, Any]:
+    def course(self) -> Course:
         """What the service takes, but for a name. For a form whose single fields are valid."""
         data = self.cleaned_data
         rule: dict[str, object] = {
@@ -346,12 +347,12 @@ class CourseForm(forms.Form):
         if data["weekdays"]:
             rule["weekdays"] = [int(number) for number in data["weekdays"]]
         rule.update({name: data[name].strip() for name in ("at", "cron") if data[name].strip()})
-        return {
-            "rule": rule,
-            "template": self.template,
-            "time_zone": data["time_zone"],
-            "points_table": data["points"],
-        }
+        return Course(
+            rule=rule,
+            template=self.template,
+            time_zone=data["time_zone"],
+            points_table=data["points"],
+        )
 
     @property
     def template(self) -> dict[str, Any]:
@@ -365,7 +366,7 @@ class CourseForm(forms.Form):
 
     def spell_starts(self) -> list[str]:
         """The first starts by what is filled in."""
-        rule, zone = check_rule(self.course["rule"]), self.cleaned_data["time_zone"]
+        rule, zone = check_rule(self.course.rule), self.cleaned_data["time_zone"]
         return [spell_slot(slot, zone) for slot in first_starts(rule, zone, read_clock())]
 
     def clean_points(self) -> list[int]:
@@ -399,16 +400,12 @@ class SeriesForm(CourseForm, forms.ModelForm):  # type: ignore[type-arg] # gener
         model = Series
         fields = ("name",)
 
-    @property
-    def values(self) -> dict[str, Any]:
-        """What the service takes. For a form whose single fields are valid."""
-        return {"name": self.cleaned_data["name"], **self.course}
-
     def clean(self) -> dict[str, Any]:
         """The cleaned values, if the service would make this series and its starts have been seen."""
         super().clean()
         if not self.errors:
-            self.judge(check_series(now=read_clock(), **self.values))
+            name: str = self.cleaned_data["name"]
+            self.judge(check_series(name=name, course=self.course, now=read_clock()))
         if not self.errors and not self.cleaned_data["confirmed"]:
             self.add_error(
                 "confirmed",
@@ -459,7 +456,7 @@ class ChangeSeriesForm(CourseForm):
         """The cleaned values with the `course` and the `starts` by it, if the service would take it."""
         super().clean()
         if not self.errors:
-            self.judge(check_course(now=read_clock(), **self.course))
+            self.judge(check_course(self.course, now=read_clock()))
         if not self.errors:
             self.cleaned_data.update(course=self.course, starts=self.spell_starts())
         return self.cleaned_data

@@ -48,6 +48,7 @@ from tournament.competitions.services.rulings import (
     void_match,
 )
 from tournament.competitions.services.series import (
+    Course,
     change_series,
     create_series,
     enter_series,
@@ -61,6 +62,7 @@ from tournament.competitions.services.sweeping import blobs_in_use, sweep_blobs
 from tournament.competitions.services.trials import cancel_trial, retry_trial, run_trial
 
 __all__ = [
+    "Course",
     "Due",
     "Plan",
     "Play",

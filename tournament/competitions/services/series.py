@@ -9,9 +9,10 @@ missed slot is run, late, with its entries open as long as always.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import logging
 import zoneinfo
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -43,6 +44,10 @@ logger = logging.getLogger(__name__)
 
 LONGEST_PAUSE_DAYS = 366 * 8 + 1
 """From one 29 February to the next there may be eight years."""
+MOST_AT_ONCE = 31
+"""So many tournaments of one series may be announced and not have started: one a day, open for a month."""
+_STARTS_LOOKED_AT = 3000
+"""So many show a rule at its densest: a month and more of the days on which it starts any, however many on each."""
 MOST_POINTS = 10_000
 LONGEST_NAME = 60
 
@@ -84,50 +89,36 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         return timedelta(minutes=self.open_minutes + self.pause_minutes)
 
 
-def create_series(
-    *,
-    organiser: Player,
-    name: str,
-    rule: Mapping[str, object],
-    template: Mapping[str, object],
-    now: datetime,
-    time_zone: str = "UTC",
-    points_table: Sequence[int] = (),
-) -> Series:
-    """Make a series. `template` has the fields of a `Plan` without name, address and times.
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """All of a series but its name, as somebody wants it; `check_course` judges it."""
 
-    `points_table` says what a place is worth for the season, from the first on; none: no season. Raises InvalidTournamentError with a message for every field that has to change.
-    """
-    errors = check_series(
-        name=name,
-        rule=rule,
-        template=template,
-        now=now,
-        time_zone=time_zone,
-        points_table=points_table,
-    )
+    rule: Mapping[str, object]
+    """When its tournaments start, as a `Rule` has it."""
+    template: Mapping[str, object]
+    """What they are like: the fields of a `Plan` without name, address and times."""
+    time_zone: str = "UTC"
+    points_table: Sequence[int] = ()
+    """What a place is worth for the season, from the first on; none: no season."""
+
+
+def create_series(*, organiser: Player, name: str, course: Course, now: datetime) -> Series:
+    """Make a series. Raises InvalidTournamentError with a message for every field that has to change."""
+    errors = check_series(name=name, course=course, now=now)
     if errors:
         raise InvalidTournamentError(errors)
     return Series.objects.create(
         name=name.strip(),
         slug=slugify(name)[:40],
         organiser=organiser,
-        rule=msgspec.to_builtins(check_rule(rule)),
-        time_zone=time_zone,
-        template=msgspec.to_builtins(dict(template)),
-        points_table=list(points_table),
+        rule=msgspec.to_builtins(check_rule(course.rule)),
+        time_zone=course.time_zone,
+        template=msgspec.to_builtins(dict(course.template)),
+        points_table=list(course.points_table),
     )
 
 
-def check_series(
-    *,
-    name: str,
-    rule: Mapping[str, object],
-    template: Mapping[str, object],
-    now: datetime,
-    time_zone: str = "UTC",
-    points_table: Sequence[int] = (),
-) -> dict[str, str]:
+def check_series(*, name: str, course: Course, now: datetime) -> dict[str, str]:
     """What would have to change in a series, by field; empty if `create_series` would make it."""
     errors: dict[str, str] = {}
     slug = slugify(name)[:40]
@@ -135,64 +126,46 @@ def check_series(
         errors["name"] = "give it a name of its own, with at least one letter or digit"
     elif len(name.strip()) > LONGEST_NAME or not name.isprintable():
         errors["name"] = f"give it a name of at most {LONGEST_NAME} printable characters"
-    return errors | check_course(
-        rule=rule, template=template, now=now, time_zone=time_zone, points_table=points_table
-    )
+    return errors | check_course(course, now=now)
 
 
 @transaction.atomic
-def change_series(
-    *,
-    series: Series,
-    rule: Mapping[str, object],
-    template: Mapping[str, object],
-    now: datetime,
-    time_zone: str = "UTC",
-    points_table: Sequence[int] = (),
-) -> Series:
+def change_series(*, series: Series, course: Course, now: datetime) -> Series:
     """Let a series go on by another rule, template or table; its tournaments that are there stay as they are.
 
     A start that the new rule would have had before now is not made up for. Raises InvalidTournamentError as `create_series`.
     """
-    errors = check_course(
-        rule=rule, template=template, now=now, time_zone=time_zone, points_table=points_table
-    )
+    errors = check_course(course, now=now)
     if errors:
         raise InvalidTournamentError(errors)
     series = Series.objects.select_for_update().get(pk=series.pk)
-    course = (msgspec.to_builtins(check_rule(rule)), time_zone)
-    if course != (series.rule, series.time_zone):
-        series.rule, series.time_zone = course
+    starts = (msgspec.to_builtins(check_rule(course.rule)), course.time_zone)
+    if starts != (series.rule, series.time_zone):
+        series.rule, series.time_zone = starts
         series.changed_at = now
-    series.template = msgspec.to_builtins(dict(template))
-    series.points_table = list(points_table)
+    series.template = msgspec.to_builtins(dict(course.template))
+    series.points_table = list(course.points_table)
     series.save(update_fields=["rule", "time_zone", "template", "points_table", "changed_at"])
     return series
 
 
-def check_course(
-    *,
-    rule: Mapping[str, object],
-    template: Mapping[str, object],
-    now: datetime,
-    time_zone: str = "UTC",
-    points_table: Sequence[int] = (),
-) -> dict[str, str]:
+def check_course(course: Course, *, now: datetime) -> dict[str, str]:
     """What would have to change in all of a series but its name, by field."""
     errors: dict[str, str] = {}
-    if time_zone not in zoneinfo.available_timezones():
+    if course.time_zone not in zoneinfo.available_timezones():
         errors["time_zone"] = (
-            f"there is no time zone {time_zone!r}: use a name such as Europe/Paris"
+            f"there is no time zone {course.time_zone!r}: use a name such as Europe/Paris"
         )
-    if len(points_table) > MOST_POINTS or not all(
-        type(points) is int and 0 <= points <= MOST_POINTS for points in points_table
+    if len(course.points_table) > MOST_POINTS or not all(
+        type(points) is int and 0 <= points <= MOST_POINTS for points in course.points_table
     ):
         errors["points_table"] = (
             f"it is a list of at most {MOST_POINTS} numbers from 0 to {MOST_POINTS}"
         )
-    checked = _check_rule(rule, errors)
-    if checked is not None:
-        _check_template(template, checked, now, errors)
+    rule = _check_rule(course.rule, errors)
+    if rule is not None:
+        _check_density(rule, now, errors)
+        _check_template(course.template, rule, now, errors)
     return errors
 
 
@@ -235,6 +208,29 @@ def _check_rule(rule: Mapping[str, object], errors: dict[str, str]) -> Rule | No
     else:
         return checked
     return None
+
+
+def _check_density(rule: Rule, now: datetime, errors: dict[str, str]) -> None:
+    """Whether few enough tournaments by a rule would be announced and not have started."""
+    starts = list(itertools.islice(_local_starts(rule, now.date()), _STARTS_LOOKED_AT))
+    spans = (later - first for first, later in zip(starts, starts[MOST_AT_ONCE:], strict=False))
+    shortest = min(spans, default=rule.lead)
+    if shortest >= rule.lead:
+        return
+    minutes = int(shortest.total_seconds()) // 60 - rule.pause_minutes
+    open_less = f", or let entries be open for {minutes} minutes at most" if minutes > 0 else ""
+    errors["rule"] = (
+        f"more than {MOST_AT_ONCE} tournaments of the series would be open, or wait for their start, at once: "
+        f"let them start more seldom{open_less}"
+    )
+
+
+def _local_starts(rule: Rule, first_day: date) -> Iterator[datetime]:
+    """The starts by a rule in the time of its clocks, of eight years, in order."""
+    for days in range(LONGEST_PAUSE_DAYS):
+        day = first_day + timedelta(days=days)
+        for at in rule.times_on(day):
+            yield datetime.combine(day, at)
 
 
 def _check_template(
@@ -336,6 +332,7 @@ def restart_series(*, series: Series, now: datetime) -> Series:
     errors: dict[str, str] = {}
     rule = _check_rule(series.rule, errors)
     if rule is not None:
+        _check_density(rule, now, errors)
         _check_template(series.template, rule, now, errors)
     if errors or rule is None:
         raise InvalidTournamentError(errors)

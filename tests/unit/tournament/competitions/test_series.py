@@ -21,6 +21,7 @@ from tournament.competitions.models import (
 )
 from tournament.competitions.selectors import season_page, season_table
 from tournament.competitions.services import (
+    Course,
     change_series,
     create_series,
     enter_series,
@@ -33,6 +34,7 @@ from tournament.competitions.services import (
 from tournament.competitions.services.cron import parse_cron
 from tournament.competitions.services.series import (
     Rule,
+    check_course,
     first_starts,
     latest_slot,
     next_slots,
@@ -47,9 +49,13 @@ TEMPLATE = {"game": "eighty", "format": "single_elimination", "time_control": "s
 FRIDAY = datetime(2099, 12, 4, 18, tzinfo=UTC)  # ahead of every clock that a test is run by
 
 
-def make_series(**changes) -> Series:
-    values = {"name": "Friday Cup", "rule": WEEKLY, "template": TEMPLATE, **changes}
-    series = create_series(organiser=make_player(), now=FRIDAY - timedelta(days=3), **values)
+def make_series(name: str = "Friday Cup", **changes) -> Series:
+    series = create_series(
+        organiser=make_player(),
+        name=name,
+        course=Course(**{"rule": WEEKLY, "template": TEMPLATE, **changes}),
+        now=FRIDAY - timedelta(days=3),
+    )
     Series.objects.filter(pk=series.pk).update(created_at=FRIDAY - timedelta(days=3))
     return series
 
@@ -393,9 +399,11 @@ class TestChange:
         saturday = FRIDAY + timedelta(days=1)
         changed = change_series(
             series=series,
-            rule={**WEEKLY, "at": "12:00", "weekdays": [4, 5]},
-            template={**TEMPLATE, "format": "round_robin"},
-            points_table=[3],
+            course=Course(
+                rule={**WEEKLY, "at": "12:00", "weekdays": [4, 5]},
+                template={**TEMPLATE, "format": "round_robin"},
+                points_table=[3],
+            ),
             now=FRIDAY - timedelta(hours=1),  # that Friday's 12:00 is over
         )
         assert changed.points_table == [3]
@@ -409,14 +417,45 @@ class TestChange:
         with pytest.raises(InvalidTournamentError) as error:
             change_series(
                 series=series,
-                rule=WEEKLY,
-                template={**TEMPLATE, "format": "lottery"},
-                time_zone="Mars/Olympus",
+                course=Course(
+                    rule=WEEKLY,
+                    template={**TEMPLATE, "format": "lottery"},
+                    time_zone="Mars/Olympus",
+                ),
                 now=FRIDAY,
             )
         assert set(error.value.fields) == {"time_zone", "format"}
         series.refresh_from_db()
         assert (series.template, series.time_zone) == (TEMPLATE, "UTC")
+
+
+WEEK = 7 * 1440
+MONTH = 30 * 1440
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ({"cron": "*/5 * * * *", "open_minutes": WEEK}, "for 150 minutes at most"),
+        ({"cron": "*/5 * * * *", "open_minutes": 150}, None),
+        ({"cron": "*/5 * * * *", "open_minutes": 151}, "for 150 minutes at most"),
+        ({"cron": "* * * * *", "open_minutes": 1, "pause_minutes": 40}, "start more seldom"),
+        ({"cron": "0 0 * * *", "open_minutes": MONTH}, None),  # each day, open for a month
+        ({"cron": "0 0,12 * * *", "open_minutes": MONTH}, "for 22315 minutes at most"),
+        ({"cron": "0 */4 * * 6", "open_minutes": MONTH}, None),  # six each Saturday: 30 in a month
+        ({"cron": "0 */3 * * 6", "open_minutes": MONTH}, "start more seldom"),  # eight: 40
+        ({"cron": "* 0 29 2 *", "open_minutes": WEEK}, "for 26 minutes"),  # in years to come
+        ({"cron": "0 0 29 2 *", "open_minutes": MONTH}, None),
+        ({**WEEKLY, "weekdays": list(range(7)), "open_minutes": MONTH}, None),
+    ],
+)
+def test_series_whose_tournaments_would_crowd_each_other_says_what_to_change(rule, says):
+    course = Course(rule={"pause_minutes": 5, **rule}, template=TEMPLATE)
+    found = check_course(course, now=FRIDAY)
+    assert set(found) == (set() if says is None else {"rule"})
+    assert says is None or says in found["rule"]
+    assert says is None or "more than 31 tournaments" in found["rule"]
 
 
 @pytest.mark.parametrize(

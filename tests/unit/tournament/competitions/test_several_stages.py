@@ -347,12 +347,10 @@ def test_series_makes_tournaments_of_several_stages():
     series = services.create_series(
         organiser=make_player(),
         name="Weekly",
-        rule={"weekdays": [0], "at": "18:00", "open_minutes": 60, "pause_minutes": 5},
-        template={
-            "game": "eighty",
-            "time_control": "fast",
-            "stages": (TABLE, FINAL),
-        },
+        course=services.Course(
+            rule={"weekdays": [0], "at": "18:00", "open_minutes": 60, "pause_minutes": 5},
+            template={"game": "eighty", "time_control": "fast", "stages": (TABLE, FINAL)},
+        ),
         now=timezone.now(),
     )
     series.refresh_from_db()

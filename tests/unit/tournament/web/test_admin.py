@@ -25,6 +25,7 @@ from tests.tournament_factories import (
 )
 from tournament.competitions.models import Match, Ruling, Series, Tournament
 from tournament.competitions.services import (
+    Course,
     advance_round,
     create_series,
     create_tournament,
@@ -285,8 +286,10 @@ def test_series_that_was_switched_off_says_why_and_is_switched_on_again(olga, si
     series = create_series(
         organiser=site.olga,
         name="Friday Cup",
-        rule={"weekdays": [4], "at": "18:00", "open_minutes": 60},
-        template={"game": "eighty", "format": "round_robin"},
+        course=Course(
+            rule={"weekdays": [4], "at": "18:00", "open_minutes": 60},
+            template={"game": "eighty", "format": "round_robin"},
+        ),
         now=timezone.now(),
     )
     Series.objects.update(is_active=False, stopped_reason="there is no format 'gone'")

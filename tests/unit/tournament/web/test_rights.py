@@ -345,8 +345,7 @@ class Visitors:
             organiser=site.olga,
             now=NOW,
             name="Weekly",
-            rule=SERIES["rule"],
-            template=SERIES["template"],
+            course=competitions.Course(rule=SERIES["rule"], template=SERIES["template"]),
         )
         competitions.enter_series(series=series, bots=[alpha], by=site.ann)
         mail = {"email": ANNS_MAIL, "confirmed_email": ANNS_MAIL}
