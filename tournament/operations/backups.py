@@ -163,6 +163,7 @@ def restore_backup(source: Path, *, erasures: Path | None = None) -> RestoreRepo
     kept_key = bool(os.environ.get("ARENA_SECRET_KEY_FILE"))
     if not kept_key:
         _write_key(settings.ARENA_HOME / SECRET_KEY, key)
+        settings.SECRET_KEY = key.decode()  # it signed the sessions of who is erased again
     erased = repeat_erasures(path=erasures)
     there = set(manifest.blobs) if manifest.holds_blobs else set()
     lost = tuple(sorted(sha256 for sha256 in _named_blobs() - there if not has_blob(sha256)))

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.core.files.storage import storages
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.test import Client
 
 from tests.tournament_factories import make_bot, make_player, make_tournament, play_all, start
 from tournament.competitions.models import Match, Tournament
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 MANAGE = Path(__file__).parents[3] / "manage.py"
 GO_ON = """
 import json
+from django.contrib.sessions.models import Session
 from tests.tournament_factories import play_all
 from tournament.competitions.models import Match, Tournament
 from tournament.leaderboards.selectors import pools
@@ -39,6 +41,7 @@ cup = play_all(Tournament.objects.get())
 print(json.dumps({
     "digests": dict(Match.objects.values_list("pairing__key", "digest")),
     "state": cup.state,
+    "sessions": Session.objects.count(),
     "players": list(Player.objects.filter(erased_at=None).values_list("username", flat=True)),
     "true": all(not verify_ratings(game=pool.game, kind=pool.kind) for pool in pools()),
 }))
@@ -95,6 +98,8 @@ def test_backup_taken_in_the_middle_of_a_cup_finishes_with_the_digests_of_the_or
     cup, elsewhere, tmp_path
 ):
     gone, stays = make_player("gone"), make_player("stays")
+    for player in (gone, stays):
+        Client().force_login(player)
     folder = tmp_path / "backups"
     folder.mkdir()
     call_command("backup", str(folder))
@@ -107,12 +112,14 @@ def test_backup_taken_in_the_middle_of_a_cup_finishes_with_the_digests_of_the_or
     done = manage(elsewhere, "restore", str(file), "--erasures", str(erased))
     assert done.returncode == 0, done.stderr
     assert "Erased again: " in done.stdout
+    kept = Path(elsewhere["ARENA_HOME"]) / "erasures.jsonl"
+    assert kept.read_text() == erased.read_text(), "the next restore must not bring anybody back"
     played = manage(elsewhere, "shell", "-c", GO_ON)
     assert played.returncode == 0, played.stderr
     found = json.loads(played.stdout.splitlines()[-1])
     assert stays.username in found["players"]
     assert gone.username not in found.pop("players")
-    assert found == {"digests": digests(), "state": "finished", "true": True}
+    assert found == {"digests": digests(), "state": "finished", "true": True, "sessions": 1}
     key = Path(elsewhere["ARENA_HOME"]) / "secret_key"
     assert key.read_text().strip() == settings.SECRET_KEY
 

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC
 from pathlib import Path
 
@@ -95,10 +95,13 @@ def erase_player(*, player: Player) -> str:
 def repeat_erasures(*, path: Path | None = None) -> tuple[str, ...]:
     """Erase again who is on the list and whom a restored backup has brought back; what they are called now.
 
-    Run it after each restore, before the site is up again. `path`: by default the list in the site's home. Raises
-    ErasureListError for a line that cannot be read, before anything is done.
+    Run it after each restore, before the site is up again. `path`: by default the list in the site's home; what
+    another one has more is added to that, for the next restore. Raises ErasureListError for a line that cannot be
+    read, before anything is done.
     """
     keys = list(read_list(path or erasures_file()))
+    if path is not None:
+        _take_over(path)
     back = Player.objects.filter(key__in=keys, erased_at=None).order_by("pk")
     return tuple(_erase(player, is_repeated=True) for player in list(back))
 
@@ -230,16 +233,27 @@ def _append(player: Player) -> None:
     """Write the erasure down, whole and on the disk. Raises ErasureListError."""
     assert player.erased_at is not None
     line = {"player": str(player.key), "at": player.erased_at.astimezone(UTC).isoformat()}
+    _write([json.dumps(line)])
+
+
+def _take_over(path: Path) -> None:
+    """Add the lines of another list to that of the home. Raises ErasureListError."""
+    known = set(read_list(erasures_file()))
+    lines = path.read_text(encoding="utf-8").splitlines()
+    _write([line for line, key in zip(lines, read_list(path), strict=True) if key not in known])
+
+
+def _write(lines: Sequence[str]) -> None:
     path = erasures_file()
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(descriptor, "a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.writelines(f"{line}\n" for line in lines)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         raise ErasureListError(
-            f"the erasure cannot be noted in {path} ({error.strerror}), so nobody was erased: a restored "
+            f"erasures cannot be noted in {path} ({error.strerror}), so nobody was erased: a restored "
             "backup would bring the person back"
         ) from error
 
