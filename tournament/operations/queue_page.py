@@ -70,6 +70,7 @@ class WorkRow:
     name: str
     detail: str
     url: str
+    """Of its page; empty, as there are no buttons then, if the row is for others to operate."""
     state: str
     state_label: str
     lasts: str
@@ -111,6 +112,7 @@ def queue_page(request: HttpRequest) -> HttpResponse:
     page = Paginator(rows, ROWS_A_PAGE).get_page(request.GET.get("page"))
     site = _model_admin(kind)
     may_operate = site.may_operate(request)
+    shown = work_rows(request, kind, list(page.object_list), may_operate=may_operate)
     context = {
         **admin.site.each_context(request),
         "title": "Queue",
@@ -125,13 +127,13 @@ def queue_page(request: HttpRequest) -> HttpResponse:
         "delay": spell_delays(delays()),
         "disk": budget_warning(),
         "page": page,
-        "rows": work_rows(request, kind, list(page.object_list), may_operate=may_operate),
+        "rows": shown,
         "bulk": [
             Button(each.label, _operate_url(kind, each.name))
             for each in _operations(kind)
             if each.takes_many
         ]
-        if may_operate
+        if may_operate and any(row.url for row in shown)
         else [],
         "back": request.get_full_path(),
         "query": _query(kind, state, tournament),
@@ -168,17 +170,24 @@ def work_rows(
     now = read_clock()
     failures = _last_failures(rows) if kind == "match" else {}
     late = spell_delays(delays())
+    own = set(
+        _model_admin(kind)
+        .get_queryset(request)
+        .filter(pk__in=[row.pk for row in rows])
+        .order_by()
+        .values_list("pk", flat=True)
+    )
     return [
         WorkRow(
             pk=row.pk,
             name=str(row.pairing.key) if kind == "match" else str(row),
             detail=_detail(kind, row),
-            url=_admin_url("change", row),
+            url=_admin_url("change", row) if row.pk in own else "",
             state=row.standing,
             state_label=QueueState(row.standing).label,
             lasts=spell_seconds((now - _since(row)).total_seconds()),
             why=_why(kind, row, now, failures.get(row.pk, ""), late),
-            buttons=_buttons(request, kind, row, may_operate=may_operate),
+            buttons=_buttons(request, kind, row, may_operate=may_operate) if row.pk in own else [],
         )
         for row in rows
     ]

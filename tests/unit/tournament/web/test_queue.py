@@ -11,6 +11,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 
+from tests.site_factory import make_staff
 from tests.tournament_factories import make_tournament, start, submit
 from tournament.competitions import services as competitions
 from tournament.competitions.errors import TournamentStateError
@@ -190,6 +191,16 @@ def test_who_may_only_look_is_offered_nothing(site, waiting):
     assert "RR/R1/M1" in page
     assert "/operate/" not in page
     assert "Checks" not in page, "and sees only what he may see"
+
+
+def test_another_organiser_sees_the_rows_and_is_offered_nothing(waiting):
+    fail(waiting[0], MAX_ATTEMPTS)
+    otto = Client()
+    otto.force_login(make_staff("otto"))
+    page = otto.get(QUEUE).content.decode()
+    assert "League" in page
+    assert 'name="ids"' not in page
+    assert not re.findall(r"/admin/competitions/(?:match|tournament)/(?:\d|operate)", page)
 
 
 def test_admin_leads_to_the_queue(olga, bob):
