@@ -7,14 +7,16 @@ blob is written before the row that names it and never changed, so all of them a
     database/…       SQLite's file; or of PostgreSQL a file a table, as its COPY writes them
     secret_key       signs sessions
     blobs/ab/cdef…   each under its SHA-256
-    manifest.json    the hashes of all; the last, so that a file that was cut is known by its absence
+    manifest.json    what must be there; the last, so that a file that was cut is known by its absence
 
-Restoring checks every hash, and puts the database in place when all else is there.
+Restoring checks every hash, and puts the database in place when all else is there. Names of blobs are gone through in
+order and a part at a time, so that a site of any size takes no more memory than that.
 """
 
 from __future__ import annotations
 
 import hashlib
+import heapq
 import io
 import os
 import shutil
@@ -22,19 +24,19 @@ import sqlite3
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple
 
 import msgspec
 from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.color import no_style
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -45,9 +47,11 @@ from tournament.moderation.services.erasure import read_list
 from tournament.operations.errors import OperationsError
 from tournament.scrimmages.selectors import blobs_in_use as scrimmage_blobs
 from tournament.store.errors import BlobError
-from tournament.store.services import has_blob, put_blob, read_blob
+from tournament.store.services import PARTS, has_blob, put_blob, read_blob
 
-FORMAT = "arena-backup/1"
+FORMAT = "arena-backup/2"
+OLD_FORMAT = "arena-backup/1"
+"""Its manifest has a list of all blobs."""
 ABOUT, MANIFEST, SECRET_KEY, DATABASE, BLOBS = (
     "about.json", "manifest.json", "secret_key", "database", "blobs",
 )  # fmt: skip
@@ -55,7 +59,8 @@ SQLITE_MEMBER = f"{DATABASE}/arena.sqlite3"
 _CHUNK = 1 << 20
 _UNFINISHED = ".unfinished-"
 _DAY_SECONDS = 86_400
-ValueT = TypeVar("ValueT")
+_SCHEMA = "arena_restoring"
+"""In which PostgreSQL's tables are made; no site looks there."""
 
 
 class About(msgspec.Struct, frozen=True):
@@ -74,15 +79,42 @@ class About(msgspec.Struct, frozen=True):
     """Of PostgreSQL: the columns of each table, in the order of its file."""
 
 
+class _Digest(NamedTuple):
+    """What tells one list of hashes from another."""
+
+    blobs: int
+    sha256: str
+    """Of the hashes in their order, a line each."""
+
+
+def _digest_of(hashes: Iterable[str]) -> _Digest:
+    count, digest = 0, hashlib.sha256()
+    for sha256 in hashes:
+        count += 1
+        digest.update(f"{sha256}\n".encode())
+    return _Digest(count, digest.hexdigest())
+
+
 class Manifest(msgspec.Struct, frozen=True):
     """What must be in a backup."""
 
     members: dict[str, str]
     """The SHA-256 of each file of the database and of the key."""
-    blobs: list[str]
+    blobs: int | list[str]
+    """How many, or in the form of old their hashes in order."""
     absent: list[str]
     """Blobs that rows name and the store had lost, or had let go meanwhile."""
     holds_blobs: bool
+    """Whether they are in it, or are kept safe by other means."""
+    blobs_sha256: str = ""
+    """The `_Digest` of their hashes."""
+
+    @property
+    def digest(self) -> _Digest:
+        """What the names of the blobs come to."""
+        if isinstance(self.blobs, int):
+            return _Digest(self.blobs, self.blobs_sha256)
+        return _digest_of(self.blobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +148,13 @@ def write_backup(target: Path, *, with_blobs: bool = True) -> BackupReport:
     Without blobs it names them only: for a store that is kept safe by other means. Raises OSError if it cannot
     be written, and StoreUnavailableError.
     """
-    hashes = _named_blobs()
     members: dict[str, str] = {}
-    written, absent = [], []
-    with _new_file(target) as file, tarfile.open(fileobj=file, mode="w") as tar:
+    absent: list[str] = []
+    with ExitStack() as stack:
+        file = stack.enter_context(_new_file(target))
+        before = stack.enter_context(tempfile.TemporaryFile("w+", dir=target.parent))
+        tar = stack.enter_context(tarfile.open(fileobj=file, mode="w"))
+        before.writelines(f"{sha256}\n" for sha256 in _named_blobs())
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=_UNFINISHED) as folder:
             about = _dump(Path(folder))
             _add(tar, ABOUT, msgspec.json.encode(about))
@@ -128,18 +163,13 @@ def write_backup(target: Path, *, with_blobs: bool = True) -> BackupReport:
         key = settings.SECRET_KEY.encode()
         _add(tar, SECRET_KEY, key)
         members[SECRET_KEY] = _sha256(key)
-        for sha256 in sorted(hashes | _named_blobs()):
-            try:
-                data = read_blob(sha256) if with_blobs else b""
-            except BlobError:
-                absent.append(sha256)
-                continue
-            if with_blobs:
-                _add(tar, f"{BLOBS}/{sha256[:2]}/{sha256[2:]}", data)
-            written.append(sha256)
-        _add(tar, MANIFEST, msgspec.json.encode(Manifest(members, written, absent, with_blobs)))
-    lost = tuple(sorted(_named_blobs().intersection(absent))) if absent else ()
-    return BackupReport(target, target.stat().st_size, len(written), lost)
+        before.seek(0)
+        named = _merged(_lines(before), _named_blobs())
+        written = _digest_of(_add_blobs(tar, named, absent) if with_blobs else named)
+        manifest = Manifest(members, written.blobs, absent, with_blobs, written.sha256)
+        _add(tar, MANIFEST, msgspec.json.encode(manifest))
+    lost = tuple(_common(_named_blobs(), iter(absent))) if absent else ()
+    return BackupReport(target, target.stat().st_size, written.blobs, lost)
 
 
 def restore_backup(source: Path, *, erasures: Path | None = None) -> RestoreReport:
@@ -151,27 +181,66 @@ def restore_backup(source: Path, *, erasures: Path | None = None) -> RestoreRepo
     """
     _refuse_if_taken()
     list(read_list(erasures or erasures_file()))  # one that cannot be read would bring people back
-    with ExitStack() as undo:
-        folder = Path(
-            undo.enter_context(
-                tempfile.TemporaryDirectory(dir=settings.ARENA_HOME, prefix=".restoring-")
-            )
-        )
-        about, manifest, key = _read(source, folder)
-        _load(about, folder)
-    call_command("migrate", interactive=False, verbosity=0)
-    kept_key = bool(os.environ.get("ARENA_SECRET_KEY_FILE"))
-    if not kept_key:
-        _write_key(settings.ARENA_HOME / SECRET_KEY, key)
-        settings.SECRET_KEY = key.decode()  # it signed the sessions of who is erased again
-    erased = repeat_erasures(path=erasures)
-    there = set(manifest.blobs) if manifest.holds_blobs else set()
-    lost = tuple(sorted(sha256 for sha256 in _named_blobs() - there if not has_blob(sha256)))
-    return RestoreReport(about.made_at, len(manifest.blobs), lost, erased, kept_key)
+    home = settings.ARENA_HOME
+    with (
+        tempfile.TemporaryDirectory(dir=home, prefix=".restoring-") as folder,
+        tempfile.TemporaryFile("w+", dir=home) as there,
+    ):
+        about, manifest, key = _read(source, Path(folder), there)
+        kept_key = bool(os.environ.get("ARENA_SECRET_KEY_FILE"))
+        with _new_database():
+            _load(about, Path(folder))
+            call_command("migrate", interactive=False, verbosity=0)
+            if not kept_key:
+                _write_key(home / SECRET_KEY, key)
+                settings.SECRET_KEY = key.decode()  # it signed the sessions of who is erased again
+            erased = repeat_erasures(path=erasures)
+        there.seek(0)
+        missing = _without(_named_blobs(), _lines(there))
+        lost = tuple(sha256 for sha256 in missing if not has_blob(sha256))
+    return RestoreReport(about.made_at, manifest.digest.blobs, lost, erased, kept_key)
 
 
-def _named_blobs() -> set[str]:
-    return (blobs_in_use() | scrimmage_blobs()) - {""}
+# Hashes, always in order
+
+
+def _named_blobs() -> Iterator[str]:
+    """The hashes of all blobs that rows name, in order."""
+    for part in PARTS:
+        yield from sorted((blobs_in_use(part) | scrimmage_blobs(part)) - {""})
+
+
+def _lines(file: Iterable[str]) -> Iterator[str]:
+    return (line.rstrip("\n") for line in file)
+
+
+def _merged(first: Iterator[str], second: Iterator[str]) -> Iterator[str]:
+    """What is in either, once."""
+    last = None
+    for sha256 in heapq.merge(first, second):
+        if sha256 != last:
+            yield sha256
+        last = sha256
+
+
+def _without(first: Iterator[str], second: Iterator[str]) -> Iterator[str]:
+    """What is in the first alone."""
+    other = next(second, None)
+    for sha256 in first:
+        while other is not None and other < sha256:
+            other = next(second, None)
+        if sha256 != other:
+            yield sha256
+
+
+def _common(first: Iterator[str], second: Iterator[str]) -> Iterator[str]:
+    """What is in both."""
+    other = next(second, None)
+    for sha256 in first:
+        while other is not None and other < sha256:
+            other = next(second, None)
+        if sha256 == other:
+            yield sha256
 
 
 # Writing
@@ -254,10 +323,23 @@ def _listed(table: str, columns: list[str]) -> str:
     return f"{quote(table)} ({', '.join(map(quote, columns))})"
 
 
+def _add_blobs(tar: tarfile.TarFile, hashes: Iterator[str], absent: list[str]) -> Iterator[str]:
+    """Add the blobs of these hashes; those that were added. The others are noted in `absent`."""
+    for sha256 in hashes:
+        try:
+            data = read_blob(sha256)
+        except BlobError:
+            absent.append(sha256)
+            continue
+        _add(tar, f"{BLOBS}/{sha256[:2]}/{sha256[2:]}", data)
+        yield sha256
+
+
 def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
     info = tarfile.TarInfo(name)
     info.size, info.mode, info.mtime = len(data), 0o600, int(time.time())
     tar.addfile(info, io.BytesIO(data))
+    tar.members.clear()  # type: ignore[attr-defined] # it would remember each file, for who looks one up later
 
 
 def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> str:
@@ -288,16 +370,15 @@ def _refuse_if_taken() -> None:
         )
 
 
-def _read(source: Path, folder: Path) -> tuple[About, Manifest, bytes]:
-    """Check everything, put the blobs into the store and the database's files into `folder`."""
+def _read(source: Path, folder: Path, there: IO[str]) -> tuple[About, Manifest, bytes]:
+    """Check everything, put the blobs into the store, their hashes into `there`, the database's files into `folder`."""
     about: About | None = None
     manifest: Manifest | None = None
     members: dict[str, str] = {}
-    blobs = set()
     key = b""
     try:
         with source.open("rb") as file, tarfile.open(fileobj=file, mode="r:") as tar:
-            for info in tar:
+            for info in _each(tar):
                 place = PurePosixPath(info.name)
                 if about is None:
                     about = _accepted(info, _content(tar, info))
@@ -309,26 +390,42 @@ def _read(source: Path, folder: Path) -> tuple[About, Manifest, bytes]:
                 elif place.parts[0] == DATABASE and len(place.parts) == 2:
                     members[info.name] = _extract(tar, info, folder / place.name)
                 elif place.parts[0] == BLOBS and len(place.parts) == 3:
-                    blobs.add(_put(_content(tar, info), place.parts[1] + place.parts[2], source))
+                    sha256 = _put(_content(tar, info), place.parts[1] + place.parts[2], source)
+                    there.write(f"{sha256}\n")
                 else:
                     raise OperationsError(f"{source} is no backup of a site: it has {info.name}")
     except (tarfile.TarError, msgspec.MsgspecError, EOFError) as error:
         raise OperationsError(f"{source} is no whole backup of a site: {error}") from error
     if about is None or manifest is None:
         raise OperationsError(f"{source} was cut: its end is missing; take another backup")
-    wanted = set(manifest.blobs) if manifest.holds_blobs else set()
-    damaged = sorted(
-        {name for name, _ in members.items() ^ manifest.members.items()} | (wanted ^ blobs)
-    )
+    damaged = sorted(name for name, _ in members.items() ^ manifest.members.items())
     if damaged:
         raise OperationsError(f"{source} is damaged: {damaged[0]} is not what it was")
+    there.seek(0)
+    found, wanted = (
+        _digest_of(_lines(there)),
+        manifest.digest if manifest.holds_blobs else _digest_of(()),
+    )
+    if found != wanted:
+        raise OperationsError(
+            f"{source} is damaged: it has {found.blobs} blobs, and not the {wanted.blobs} that belong to it"
+        )
     return about, manifest, key
+
+
+def _each(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """What is in it, one after the other, and none remembered."""
+    while (info := tar.next()) is not None:
+        tar.members.clear()  # type: ignore[attr-defined]
+        if not info.isreg():
+            raise OperationsError(f"{info.name} in the backup is no file")
+        yield info
 
 
 def _accepted(info: tarfile.TarInfo, data: bytes) -> About:
     """What the backup is. Raises OperationsError if it cannot be restored here."""
     about = msgspec.json.decode(data, type=About) if info.name == ABOUT else None
-    if about is None or about.format != FORMAT:
+    if about is None or about.format not in {FORMAT, OLD_FORMAT}:
         raise OperationsError(f"this is no backup of a site in the form {FORMAT}")
     if about.vendor != connection.vendor:
         raise OperationsError(
@@ -347,8 +444,7 @@ def _accepted(info: tarfile.TarInfo, data: bytes) -> About:
 
 def _content(tar: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
     file = tar.extractfile(info)
-    if file is None:
-        raise OperationsError(f"{info.name} in the backup is no file")
+    assert file is not None  # `_each` gives regular files alone
     data = file.read()
     if len(data) != info.size:
         raise EOFError(f"{info.name} was cut")
@@ -358,8 +454,7 @@ def _content(tar: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
 def _extract(tar: tarfile.TarFile, info: tarfile.TarInfo, path: Path) -> str:
     """Write a member to `path`; its SHA-256."""
     file = tar.extractfile(info)
-    if file is None:
-        raise OperationsError(f"{info.name} in the backup is no file")
+    assert file is not None  # `_each` gives regular files alone
     with path.open("wb") as target:
         while part := file.read(_CHUNK):
             target.write(part)
@@ -372,13 +467,50 @@ def _put(data: bytes, sha256: str, source: Path) -> str:
     return put_blob(data)
 
 
+@contextmanager
+def _new_database() -> Iterator[None]:
+    """In it the database is made, which is empty before: the site's once all has gone well, and empty again otherwise.
+
+    PostgreSQL's tables are made in a schema of their own and change over at the end, so that not even a process that is
+    killed leaves any.
+    """
+    if connection.vendor == "sqlite":
+        try:
+            yield
+        except BaseException:
+            connection.close()
+            _delete_sqlite()
+            raise
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_schema()")
+        (home,) = cursor.fetchone()
+        cursor.execute(f"DROP SCHEMA IF EXISTS {_SCHEMA} CASCADE")  # of one that was killed
+        cursor.execute(f"CREATE SCHEMA {_SCHEMA}")
+        cursor.execute(f"SET search_path TO {_SCHEMA}")
+    try:
+        yield
+        with transaction.atomic(), connection.cursor() as cursor:
+            quote = connection.ops.quote_name
+            for table in connection.introspection.table_names(cursor):
+                cursor.execute(f"ALTER TABLE {quote(table)} SET SCHEMA {quote(home)}")
+            cursor.execute(f"DROP SCHEMA {_SCHEMA}")
+    except BaseException:
+        connection.close()
+        with (
+            suppress(DatabaseError),
+            connection.cursor() as cursor,
+        ):  # if it is away, the next try does it
+            cursor.execute(f"DROP SCHEMA {_SCHEMA} CASCADE")
+        raise
+    connection.close()  # the next one looks for the tables where they are now
+
+
 def _load(about: About, folder: Path) -> None:
     """Make the database of the files in `folder`."""
     if connection.vendor == "sqlite":
         connection.close()
-        target = Path(connection.settings_dict["NAME"])
-        for name in (f"{target.name}-wal", f"{target.name}-shm"):  # of a database that is gone
-            target.with_name(name).unlink(missing_ok=True)
+        target = _delete_sqlite()  # what is left beside a database that is gone
         copy = folder / PurePosixPath(SQLITE_MEMBER).name
         copy.chmod(0o600)
         copy.replace(target)
@@ -396,6 +528,14 @@ def _load(about: About, folder: Path) -> None:
                     rows.write(part)
         for statement in connection.ops.sequence_reset_sql(no_style(), _models(about)):
             cursor.execute(statement)
+
+
+def _delete_sqlite() -> Path:
+    """Delete the file of the database and what belongs to it; where it was."""
+    path = Path(connection.settings_dict["NAME"])
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        path.with_name(name).unlink(missing_ok=True)
+    return path
 
 
 def _make_tables(about: About) -> None:

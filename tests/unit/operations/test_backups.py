@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -9,8 +10,10 @@ import stat
 import subprocess
 import sys
 import tarfile
+import tracemalloc
 import uuid
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -19,12 +22,15 @@ from django.core.files.storage import storages
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.tournament_factories import make_bot, make_player, make_tournament, play_all, start
 from tournament.competitions.models import Match, Tournament
 from tournament.competitions.services import play_match
 from tournament.operations import backups
 from tournament.operations.backups import write_backup
+from tournament.operations.errors import OperationsError
 from tournament.store.services import put_blob
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,6 +51,19 @@ print(json.dumps({
     "players": list(Player.objects.filter(erased_at=None).values_list("username", flat=True)),
     "true": all(not verify_ratings(game=pool.game, kind=pool.kind) for pool in pools()),
 }))
+"""
+
+
+ASK_WHERE = """
+import json
+from django.db import connection
+from tournament.competitions.models import Match
+schemas = {"public"}
+if connection.vendor == "postgresql":
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT DISTINCT schemaname FROM pg_tables WHERE schemaname !~ '^(pg_|information_schema)'")
+        schemas = set(cursor.fetchall())
+print(json.dumps({"matches": Match.objects.count(), "schemas": len(schemas)}))
 """
 
 
@@ -122,6 +141,41 @@ def test_backup_taken_in_the_middle_of_a_cup_finishes_with_the_digests_of_the_or
     assert found == {"digests": digests(), "state": "finished", "true": True, "sessions": 1}
     key = Path(elsewhere["ARENA_HOME"]) / "secret_key"
     assert key.read_text().strip() == settings.SECRET_KEY
+
+
+def sealed_anew(name: str, data: bytes, members: dict[str, bytes]) -> bytes:
+    """The manifest that belongs to these members of the database."""
+    if name != "manifest.json":
+        return data
+    manifest = json.loads(data)
+    hashes = {each: hashlib.sha256(content).hexdigest() for each, content in members.items()}
+    return json.dumps({**manifest, "members": {**manifest["members"], **hashes}}).encode()
+
+
+def test_restore_that_fails_half_way_leaves_a_database_in_which_the_next_one_succeeds(
+    cup, elsewhere, tmp_path
+):
+    """The database itself does not take what the backup holds, whose hashes are right."""
+    write_backup(tmp_path / "whole.tar")
+    broken: dict[str, bytes] = {}
+
+    def spoil_table(name: str, data: bytes) -> bytes:
+        if name in {"database/arena.sqlite3", "database/competitions_match"}:
+            broken[name] = b"no row of any table, no page of any database\n" * 100
+            return broken[name]
+        return sealed_anew(name, data, broken)
+
+    failed = manage(elsewhere, "restore", str(rewritten(tmp_path / "whole.tar", spoil_table)))
+    assert failed.returncode != 0
+    assert "competitions_match" in failed.stderr or "not a database" in failed.stderr
+    if connection.vendor == "postgresql":  # what a killed one left
+        left = "from django.db import connection as c; c.cursor().execute('CREATE SCHEMA arena_restoring CREATE TABLE t ()')"
+        assert manage(elsewhere, "shell", "-c", left).returncode == 0
+    done = manage(elsewhere, "restore", str(tmp_path / "whole.tar"))
+    assert done.returncode == 0, done.stderr
+    asked = manage(elsewhere, "shell", "-c", ASK_WHERE)
+    assert asked.returncode == 0, asked.stderr
+    assert json.loads(asked.stdout.splitlines()[-1]) == {"matches": 2, "schemas": 1}
 
 
 def test_site_that_is_there_is_not_overwritten(cup, tmp_path):
@@ -236,6 +290,72 @@ def test_site_that_has_lost_a_blob_is_backed_up_and_says_so(cup, tmp_path, capsy
     with pytest.raises(CommandError, match=match.record_sha256):
         call_command("backup", str(tmp_path / "rest.tar"))
     assert "rest.tar: " in capsys.readouterr().out
+
+
+def as_of_old(name: str, data: bytes) -> bytes:
+    """What the first form of backups had: a list of all blobs in the manifest."""
+    if name == "about.json":
+        return json.dumps({**json.loads(data), "format": "arena-backup/1"}).encode()
+    if name != "manifest.json":
+        return data
+    manifest = json.loads(data)
+    del manifest["blobs_sha256"]
+    return json.dumps({**manifest, "blobs": sorted(backups._named_blobs())}).encode()
+
+
+def test_backup_in_the_form_of_old_is_restored(cup, tmp_path, monkeypatch):
+    write_backup(tmp_path / "whole.tar")
+    old = rewritten(tmp_path / "whole.tar", as_of_old).rename(tmp_path / "old.tar")
+    monkeypatch.setattr(backups, "_refuse_if_taken", lambda: None)
+    monkeypatch.setattr(backups, "_load", lambda *_: None)
+    monkeypatch.setattr(backups, "_new_database", nullcontext)
+    monkeypatch.setenv("ARENA_SECRET_KEY_FILE", str(tmp_path / "key"))
+    report = backups.restore_backup(old)
+    assert (report.blobs, report.lost) == (len(list(backups._named_blobs())), ())
+    with pytest.raises(OperationsError, match="is damaged: it has"):
+        backups.restore_backup(
+            rewritten(old, lambda name, data: None if "blobs/" in name else data)
+        )
+
+
+def test_memory_does_not_grow_with_the_blobs_of_a_site(tmp_path, monkeypatch):
+    """What a tar file remembers of each would take more than a megabyte here, and so would a list of all."""
+    asked: list[str] = []
+
+    def named(start: str = "") -> set[str]:
+        asked.append(start)
+        return {f"{start}{number:063x}" for number in range(200)}
+
+    monkeypatch.setattr(backups, "blobs_in_use", named)
+    monkeypatch.setattr(backups, "scrimmage_blobs", lambda _: set())
+    monkeypatch.setattr(backups, "_CHUNK", 1 << 16)
+    monkeypatch.setattr(backups, "read_blob", lambda sha256: sha256.encode())
+    tracemalloc.start()
+    try:
+        report = write_backup(tmp_path / "big.tar")
+        written_within = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        monkeypatch.setattr(backups, "_put", lambda _data, sha256, _source: sha256)
+        with (tmp_path / "names").open("w+") as there:
+            backups._read(tmp_path / "big.tar", tmp_path, there)
+        read_within = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert report.blobs == 16 * 200
+    assert "" not in asked
+    assert written_within < 800_000
+    assert read_within < 800_000
+
+
+sorted_texts = st.lists(st.sampled_from("abcdefgh"), unique=True).map(sorted)
+
+
+@given(sorted_texts, sorted_texts)
+def test_hashes_in_order_are_joined_and_told_apart_as_sets_are(first, second):
+    both = (set(first), set(second))
+    assert list(backups._merged(iter(first), iter(second))) == sorted(both[0] | both[1])
+    assert list(backups._without(iter(first), iter(second))) == sorted(both[0] - both[1])
+    assert list(backups._common(iter(first), iter(second))) == sorted(both[0] & both[1])
 
 
 def test_blobs_that_nobody_names_stay_out(cup, tmp_path):

@@ -270,7 +270,12 @@ def _wheels(player: Player) -> set[str]:
 
 
 def _delete_files(hashes: set[str]) -> None:
-    """Delete wheels and logs that no row needs any more; the logs of matches are left to the sweep."""
-    delete_blobs(hashes - competitions.blobs_in_use() - scrimmage_blobs())
+    """Delete wheels and logs that no row needs any more; the logs of matches are left to the sweep.
+
+    What rows need is asked a part at a time: of a big site never all hashes are in memory.
+    """
+    for part in sorted({sha256[0] for sha256 in hashes}):
+        mine = {sha256 for sha256 in hashes if sha256.startswith(part)}
+        delete_blobs(mine - competitions.blobs_in_use(part) - scrimmage_blobs(part))
     for sha256 in hashes:
         shutil.rmtree(settings.WHEEL_CACHE / sha256, ignore_errors=True)
