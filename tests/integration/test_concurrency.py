@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 from django.db import transaction
+from django.test import Client
 
 from tests.processes import PROCESSES, at_once
 from tests.scrimmage_factories import make_scrimmage, make_wish
@@ -43,7 +44,7 @@ from tournament.leaderboards.services import (
     verify_ratings,
 )
 from tournament.players.models import VERSION_TRANSITIONS, BotVersion, VersionState
-from tournament.players.services import submit_wheel
+from tournament.players.services import create_token, submit_wheel
 from tournament.scrimmages.errors import ScrimmageQuotaError
 from tournament.scrimmages.models import Scrimmage, ScrimmageState
 from tournament.scrimmages.services import BatchPlay, ask, play_batch, scrimmages_to_play
@@ -286,8 +287,17 @@ def test_log_has_no_gap_whoever_appends():
 
 def test_same_wheel_submitted_eight_times_at_once_is_one_version():
     owner, data = make_player(), make_wheel("alpha")
-    found = at_once(lambda _: submit_wheel(owner=owner, data=data).pk)
-    assert len(set(found)) == 1
+    token = create_token(player=owner, scope="submit")[1]
+
+    def send(_: int) -> tuple[int, int]:
+        headers = {"Authorization": f"Bearer {token}"}
+        kind = "application/octet-stream"
+        answer = Client(headers=headers).post("/api/versions", data, content_type=kind)
+        return answer.status_code, answer.json()["id"]
+
+    found = at_once(send)
+    assert sorted(status for status, _ in found) == [200] * (PROCESSES - 1) + [201]
+    assert len({pk for _, pk in found}) == 1
     assert BotVersion.objects.count() == 1
 
 

@@ -20,7 +20,7 @@ from engine.wheels import too_large
 from tournament.players import selectors
 from tournament.players.errors import NameTakenError, QuotaError, TokenError, VersionExistsError
 from tournament.players.models import ApiToken, BotVersion, TokenScope
-from tournament.players.services import authenticate_token, submit_wheel
+from tournament.players.services import authenticate_token, find_or_submit_wheel
 from tournament.store.waiting import QueuePlace
 
 PAGE_SIZE = 100
@@ -223,9 +223,8 @@ def submit_version(request: HttpRequest) -> Status[VersionOut]:
     every reason in `details`; 429: too many of yours are unchecked, or were uploaded within a day.
     """
     data = _read_wheel(request)
-    known = BotVersion.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     try:
-        version = submit_wheel(owner=token_of(request).player, data=data)
+        version, is_new = find_or_submit_wheel(owner=token_of(request).player, data=data)
     except WheelError as error:
         raise ApiError(
             HTTPStatus.UNPROCESSABLE_ENTITY, "bad_wheel", str(error), error.reasons
@@ -236,7 +235,6 @@ def submit_version(request: HttpRequest) -> Status[VersionOut]:
         raise ApiError(HTTPStatus.CONFLICT, "version_exists", str(error)) from error
     except QuotaError as error:
         raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "quota", str(error)) from error
-    is_new = version.pk > known
     return Status(HTTPStatus.CREATED if is_new else HTTPStatus.OK, _version_out(version))
 
 

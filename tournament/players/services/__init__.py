@@ -5,6 +5,7 @@ from __future__ import annotations
 from tournament.players.services.accounts import ensure_house, sign_up
 from tournament.players.services.bots import (
     allow_scrimmages,
+    find_or_submit_wheel,
     lift_bot,
     pause_bot,
     quarantine_version,
@@ -51,6 +52,7 @@ __all__ = [
     "drop_old_mail",
     "end_sessions",
     "ensure_house",
+    "find_or_submit_wheel",
     "lift_bot",
     "pause_bot",
     "quarantine_version",

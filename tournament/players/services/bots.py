@@ -36,6 +36,11 @@ def submit_wheel(*, owner: Player, data: bytes) -> BotVersion:
     QuotaError if the owner has uploaded too many, SubmissionError if the bot is paused. Nothing of a
     wheel that is refused is kept.
     """
+    return find_or_submit_wheel(owner=owner, data=data)[0]
+
+
+def find_or_submit_wheel(*, owner: Player, data: bytes) -> tuple[BotVersion, bool]:
+    """As `submit_wheel`; and whether this call made the version: of several at once with the same wheel one does."""
     info = read_wheel(data)
     _find_or_refuse(owner, info, Bot.objects.filter(name__iexact=info.bot).first())
     put_blob(data)
@@ -46,21 +51,22 @@ def submit_wheel(*, owner: Player, data: bytes) -> BotVersion:
 
 
 @transaction.atomic
-def _submit(owner: Player, info: WheelInfo) -> BotVersion:
+def _submit(owner: Player, info: WheelInfo) -> tuple[BotVersion, bool]:
     Player.objects.select_for_update(no_key=True).get(pk=owner.pk)  # one upload of theirs at a time
     bot = Bot.objects.select_for_update().filter(name__iexact=info.bot).first()
     existing = _find_or_refuse(owner, info, bot)
     if existing is not None:
-        return existing
+        return existing, False
     if bot is None:
         bot = Bot.objects.create(owner=owner, name=info.bot)
-    return BotVersion.objects.create(
+    made = BotVersion.objects.create(
         bot=bot,
         version=info.version,
         wheel_sha256=info.sha256,
         summary=info.summary[:300],
         parent=bot.versions.order_by("-pk").first(),
     )
+    return made, True
 
 
 def _find_or_refuse(owner: Player, info: WheelInfo, bot: Bot | None) -> BotVersion | None:
