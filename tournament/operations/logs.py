@@ -52,10 +52,14 @@ def logging_settings(form: str, level: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
+        "filters": {"outages": {"()": "tournament.store.outages.OutageFilter"}},
         "formatters": {form: {"()": log_formatter, "form": form}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": form}},
         "loggers": {
+            # Celery's pool tells by it which process was killed, and keeps it from handing that on
+            "multiprocessing": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
             "axes": {"level": "WARNING"},  # it tells of each login otherwise
+            "django.request": {"filters": ["outages"]},
             "django": {"handlers": [], "level": "INFO", "propagate": True},
             "django.server": {"handlers": [], "level": "INFO", "propagate": True},
             **{

@@ -6,6 +6,9 @@ What libraries raise then is many-shaped; here it becomes one of a few causes, i
 from __future__ import annotations
 
 import errno
+import logging
+import time
+from collections.abc import Callable
 from enum import Enum
 
 from django.db import DatabaseError, InterfaceError, OperationalError
@@ -34,6 +37,39 @@ class Outage(Enum):
             Outage.FULL: "make room, or give it a larger disk",
             Outage.STORE: "look at ARENA_STORE and its server",
         }[self]
+
+
+TOLD_EVERY_SECONDS = 60.0
+_LONGEST_DETAIL = 200
+
+
+class OutageFilter(logging.Filter):
+    """Lets a traceback of each outage through once a minute: every request meets the same one meanwhile.
+
+    For a logger whose errors somebody else tells in a line each, as the web server does with every answer.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._told: dict[Outage, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is written."""
+        outage = outage_of(record.exc_info[1]) if record.exc_info else None
+        if outage is None:
+            return True
+        now, last = self._clock(), self._told.get(outage)
+        if last is not None and now - last < TOLD_EVERY_SECONDS:
+            return False
+        self._told[outage] = now
+        return True
+
+
+def spell_outage(outage: Outage, error: BaseException) -> str:
+    """The cause in a line for a log, with what the library says of it."""
+    detail = next(iter(str(error).splitlines()), "")[:_LONGEST_DETAIL]
+    return f"{outage.value} ({detail})" if detail else outage.value
 
 
 def outage_of(error: BaseException | None) -> Outage | None:

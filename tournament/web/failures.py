@@ -9,18 +9,22 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 
 from tournament.players.api import error_body
-from tournament.store.outages import Outage, outage_of
+from tournament.store.outages import Outage, outage_of, spell_outage
 
 RETRY_SECONDS = 15
+CAUSE = "arena.cause"
+"""Where a request keeps why it could not be answered, for its line in the log."""
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """The answer to the error that is being handled: 503 with the cause for an outage, else 500. Asks no database."""
-    outage = outage_of(sys.exception())
-    if outage is None:
+    error = sys.exception()
+    outage = outage_of(error)
+    if error is None or outage is None:
         return HttpResponse(
             render_to_string("500.html"), status=HTTPStatus.INTERNAL_SERVER_ERROR
         )  # which `shape_api_errors` words for programs
+    request.META[CAUSE] = spell_outage(outage, error)
     answer = _tell(request, outage)
     answer.headers["Retry-After"] = str(RETRY_SECONDS)
     answer.headers["Cache-Control"] = "no-store"

@@ -19,6 +19,7 @@ from structlog.contextvars import bound_contextvars
 from engine.wheels import too_large
 from tournament.players.api import error_body
 from tournament.store.pulses import MEMORY
+from tournament.web.failures import CAUSE
 from tournament.web.policy import content_security_policy
 from tournament.web.throttling import LOG_INS, asker, limiter, rate_of, spell_wait
 
@@ -55,11 +56,12 @@ def identify_request(get_response: GetResponse) -> GetResponse:
             )
             logger.log(
                 logging.WARNING if is_loud else logging.DEBUG,
-                "%s %s: %s after %.0f ms",
+                "%s %s: %s after %.0f ms%s",
                 request.method,
                 request.path,
                 response.status_code,
                 1000 * seconds,
+                f": {cause}" if (cause := request.META.get(CAUSE)) else "",
             )
         response.headers["X-Request-ID"] = request_id
         return response

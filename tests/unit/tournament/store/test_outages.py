@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import logging
 
 import psycopg.errors
 import pytest
 from django.db import InterfaceError, OperationalError, ProgrammingError
 
 from tournament.store.errors import BlobMissingError, StoreUnavailableError
-from tournament.store.outages import Outage, outage_of
+from tournament.store.outages import Outage, OutageFilter, outage_of
 
 
 def caused(error: Exception, cause: Exception) -> Exception:
@@ -38,3 +39,25 @@ def caused(error: Exception, cause: Exception) -> Exception:
 )  # fmt: skip
 def test_outage_is_told_from_a_fault_of_the_code(error, outage):
     assert outage_of(error) is outage
+
+
+def test_traceback_of_an_outage_is_let_through_once_a_minute_and_of_faults_always():
+    now = 0.0
+    kept = OutageFilter(lambda: now)
+
+    def is_written(error: Exception | None) -> bool:
+        info = (type(error), error, None) if error else None
+        return kept.filter(logging.LogRecord("x", logging.ERROR, "", 0, "", (), info))
+
+    away, full = OperationalError("refused"), OSError(errno.ENOSPC, "no space")
+    assert [is_written(away), is_written(away), is_written(full), is_written(full)] == [
+        *(True, False),
+        *(True, False),  # another outage is told, too
+    ]
+    assert [is_written(KeyError("ours")), is_written(KeyError("ours")), is_written(None)] == [
+        True
+    ] * 3
+    now = 59.9
+    assert not is_written(away)
+    now = 60.0
+    assert is_written(away)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import logging
 import re
 
 import pytest
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import OperationalError
 
 from tests.tournament_factories import make_wheel
 from tournament.store.errors import StoreUnavailableError
+from tournament.store.outages import OutageFilter
 from tournament.web.policy import content_security_policy
 
 LIMIT = settings.WHEEL_MAX_BYTES + 256 * 1024
@@ -175,6 +178,27 @@ def test_store_that_is_away_is_told_to_who_uploads(client, site, token, monkeypa
     assert (answer.status_code, answer["Retry-After"]) == (503, "15")
     assert answer.json()["error"]["code"] == "unavailable"
     assert "its store of wheels and records does not answer" in answer.json()["error"]["message"]
+
+
+def test_outage_costs_the_log_a_line_for_each_request_and_one_traceback(
+    client, site, monkeypatch, caplog
+):
+    def fail(*_, **__):
+        raise OperationalError("connection refused\nIs the server running?")
+
+    monkeypatch.setattr("tournament.players.selectors.public_bots", fail)
+    client.raise_request_exception = False
+    logger = logging.getLogger("django.request")
+    monkeypatch.setattr(logger, "filters", [OutageFilter()])  # as on a site that has just started
+    for path in ("/bots/", "/api/bots", "/bots/"):
+        assert client.get(path).status_code == 503
+    lines = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [bool(record.exc_info) for record in lines] == [True, False, False, False]
+    told = [record.getMessage() for record in lines[1:]]
+    assert all(
+        each.endswith(": its database does not answer (connection refused)") for each in told
+    )
+    assert told[1].startswith("GET /api/bots: 503 after ")
 
 
 def test_broken_page_says_so_without_a_database(client, db, monkeypatch):
