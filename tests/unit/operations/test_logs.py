@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -68,6 +70,29 @@ def test_json_has_a_line_for_each_record_with_its_ids(written):
     assert (first["request"], first["match"]) == ("abcdefgh", 7)
     assert {"timestamp", "process"} <= set(first)
     assert "request" not in second
+
+
+KILLED = """
+import logging.config
+from billiard.util import error, get_logger
+from tournament.operations.logs import logging_settings
+logging.config.dictConfig(logging_settings("json", "INFO"))
+get_logger()
+error("Process %r exited with %r", "ForkPoolWorker-1", "signal 9")
+"""
+
+
+def test_what_the_pool_of_workers_says_is_json_too():
+    """In a process of its own: a logger that hands nothing on writes past every handler of this one."""
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED], capture_output=True, text=True, check=True
+    )
+    (line,) = done.stderr.splitlines()
+    told = json.loads(line)
+    assert (told["event"], told["level"]) == (
+        "Process 'ForkPoolWorker-1' exited with 'signal 9'",
+        "error",
+    )
 
 
 def test_exception_stays_in_one_line_of_json_and_below_a_line_for_people(written):
