@@ -20,4 +20,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
+handler404 = "tournament.web.failures.not_found"
 handler500 = "tournament.web.failures.server_error"

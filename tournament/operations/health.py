@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from tournament.store.services import check_store
 OK = "ok"
 BROKER_SECONDS = 0.5
 """How long the broker may take to answer."""
+RECENT_SECONDS = 1.0
+"""For so long what was found is told again."""
 STORE_SECONDS = 10.0
 """For so long it is believed that the store takes what is written: each try writes a file."""
 
@@ -42,6 +45,31 @@ class Readiness:
         if not self.is_ready:
             return "not ready"
         return "ready" if all(state == OK for state in self.helpful.values()) else "degraded"
+
+
+_trying = threading.Lock()
+_found: tuple[float, Readiness] | None = None
+
+
+def recent_readiness() -> Readiness:
+    """As `readiness`, tried once a second at most, and never by two at once: anybody may ask, as often as they like.
+
+    While it is being tried, as by a database that does not answer, others are told what was found before.
+    """
+    global _found  # noqa: PLW0603 - remembered by this process
+    known = _found
+    if known is not None and time.monotonic() - known[0] < RECENT_SECONDS:
+        return known[1]
+    if not _trying.acquire(blocking=known is None):
+        assert known is not None
+        return known[1]
+    try:
+        if _found is None or _found is known:  # else somebody has tried while this one waited
+            found = readiness()
+            _found = (time.monotonic(), found)
+        return _found[1]
+    finally:
+        _trying.release()
 
 
 def readiness() -> Readiness:

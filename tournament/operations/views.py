@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from tournament.operations.health import readiness
+from tournament.operations.health import recent_readiness
 from tournament.operations.metrics import CONTENT_TYPE, metrics_text
 from tournament.players.views import client_address
 
@@ -44,7 +44,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
     """200 while it can serve (``ready``, or ``degraded`` while work waits), else 503; each thing that was tried by name."""
-    found = readiness()
+    found = recent_readiness()
     return JsonResponse(
         {"status": found.status, "needed": dict(found.needed), "helpful": dict(found.helpful)},
         status=HTTPStatus.OK if found.is_ready else HTTPStatus.SERVICE_UNAVAILABLE,

@@ -12,16 +12,15 @@ from http import HTTPStatus
 
 from django.conf import settings
 from django.core.exceptions import BadRequest
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.template.loader import render_to_string
+from django.http import HttpRequest, HttpResponse
 from structlog.contextvars import bound_contextvars
 
 from engine.wheels import too_large
 from tournament.players.api import error_body
 from tournament.store.pulses import MEMORY
-from tournament.web.failures import CAUSE
+from tournament.web.failures import CAUSE, refuse, refuse_for, takes_wheels
 from tournament.web.policy import content_security_policy
-from tournament.web.throttling import LOG_INS, asker, limiter, rate_of, spell_wait
+from tournament.web.throttling import LOG_INS, asker, limiter, rate_of
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -190,10 +189,7 @@ class LimitRates:
         wait = limiter().take(rate, asker(request, by_cookie=by_cookie))
         if wait is None:
             return None
-        status = HTTPStatus.TOO_MANY_REQUESTS
-        answer = _refuse(request, status, "too_many_requests", spell_wait(wait))
-        answer.headers["Retry-After"] = str(wait)
-        return answer
+        return refuse_for(request, wait)
 
 
 def limit_uploads(get_response: GetResponse) -> GetResponse:
@@ -206,7 +202,7 @@ def limit_uploads(get_response: GetResponse) -> GetResponse:
     def answer(request: HttpRequest) -> HttpResponse:
         length = request.META.get("CONTENT_LENGTH") or "0"
         if request.META.get("HTTP_TRANSFER_ENCODING"):
-            return _refuse(
+            return refuse(
                 request,
                 HTTPStatus.LENGTH_REQUIRED,
                 "length_required",
@@ -214,27 +210,13 @@ def limit_uploads(get_response: GetResponse) -> GetResponse:
             )
         if length.isdecimal() and len(length) < _LONGEST_LENGTH and int(length) <= limit:
             return get_response(request)
-        return _refuse(
+        return refuse(
             request,
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             "too_large",
             too_large(settings.WHEEL_MAX_BYTES)
-            if _takes_wheels(request)
+            if takes_wheels(request)
             else f"A request may have at most {limit:,} bytes; this one has {length[:20]}.",
         )
 
     return answer
-
-
-def _takes_wheels(request: HttpRequest) -> bool:
-    """Whether what is too long was meant to be a wheel."""
-    return request.path in {"/account/upload/", "/api/versions"}
-
-
-def _refuse(request: HttpRequest, status: HTTPStatus, code: str, message: str) -> HttpResponse:
-    if request.path.startswith("/api/"):
-        return JsonResponse(error_body(code, message), status=status)
-    # Who the visitor is has not been found out yet, so the page is made without the request: it says neither
-    # that they are logged in nor that they are not, and leads back to where that is known.
-    context = {"title": status.phrase, "message": message, "is_wheel": _takes_wheels(request)}
-    return HttpResponse(render_to_string("web/refused.html", context), status=status)

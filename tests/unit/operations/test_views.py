@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -24,6 +27,7 @@ from tournament.competitions import services as competitions
 from tournament.competitions.models import Attempt, Match, MatchState
 from tournament.competitions.services.tallying import tally_attempts
 from tournament.operations import health, selectors
+from tournament.operations.health import Readiness
 from tournament.store.models import Pulse
 from tournament.store.pulses import DISPATCH, WORKERS
 from tournament.store.services import beat
@@ -34,6 +38,7 @@ from tournament.workers.models import WorkerReport
 def _nothing_is_remembered(monkeypatch):
     monkeypatch.setattr(health, "_migrated", False)
     monkeypatch.setattr(health, "_store_ok_until", 0.0)
+    monkeypatch.setattr(health, "_found", None)
 
 
 def all_is_well() -> None:
@@ -81,6 +86,36 @@ def test_site_whose_queue_stands_still_is_ready_but_degraded(client, settings, t
     assert told["helpful"]["queue"] == (
         "nothing has been handed out for 3 minutes; no worker has been heard of yet"
     )
+
+
+def test_readiness_is_tried_once_a_second_however_many_ask(client, monkeypatch):
+    now, tries = 100.0, []
+    monkeypatch.setattr(health, "readiness", lambda: tries.append(now) or Readiness({}, {}))
+    monkeypatch.setattr(health.time, "monotonic", lambda: now)
+    assert {client.get("/readyz").status_code for _ in range(5)} == {200}
+    now = 101.0
+    client.get("/readyz")
+    assert tries == [100.0, 101.0]
+
+
+def test_who_asks_while_readiness_is_tried_is_told_what_was_found_before(monkeypatch):
+    """A database that does not answer holds up one thread of the web server, not all of them."""
+    known, fresh = Readiness({}, {}), Readiness({"database": "failed"}, {})
+    began, may_end = threading.Event(), threading.Event()
+
+    def take_long() -> Readiness:
+        began.set()
+        assert may_end.wait(60)
+        return fresh
+
+    monkeypatch.setattr(health, "readiness", take_long)
+    monkeypatch.setattr(health, "_found", (time.monotonic() - 10, known))
+    with ThreadPoolExecutor(1) as threads:
+        first = threads.submit(health.recent_readiness)
+        assert began.wait(60)
+        assert health.recent_readiness() is known
+        may_end.set()
+        assert first.result(60) is fresh
 
 
 @pytest.mark.django_db

@@ -92,6 +92,7 @@ def test_every_address_answers_within_a_second_while_the_broker_is_frozen(
 @pytest.mark.parametrize("end", [signal.SIGSTOP, signal.SIGKILL], ids=["frozen", "gone"])
 def test_site_without_its_broker_says_what_is_delayed(client, site, own_broker, end, monkeypatch):
     monkeypatch.setattr(health, "_store_ok_until", 0.0)
+    monkeypatch.setattr(health, "RECENT_SECONDS", 0.0)  # each request tries it
     found = (client.get("/readyz").json()["status"] for _ in range(TRIES))
     assert "ready" in found  # at the latest then, since a busy machine delays the broker, too
     assert "Arena-Delayed" not in client.get("/api/bots").headers

@@ -13,7 +13,7 @@ from django.test import Client, RequestFactory
 from tests.brokers import running_broker
 from tournament.players import services as players
 from tournament.web import api as web_api
-from tournament.web import middleware, throttling
+from tournament.web import failures, middleware, throttling
 from tournament.web.throttling import COSTLY, Limiter, Rate, asker
 
 TWO = Rate("test", 2)
@@ -37,9 +37,10 @@ def limited(settings, monkeypatch, stopped_clock) -> Limiter:
     }
     for name, rate in few.items():
         monkeypatch.setattr(throttling, name, rate)
+    monkeypatch.setattr(failures, "PAGES", few["PAGES"])
     monkeypatch.setattr(throttling, "RATES", dict.fromkeys(throttling.RATES, few["COSTLY"]))
     monkeypatch.setattr(middleware, "LOG_INS", few["LOG_INS"])
-    for module in (middleware, web_api):
+    for module in (failures, middleware, web_api):
         monkeypatch.setattr(module, "limiter", lambda: found)
     return found
 
@@ -50,6 +51,19 @@ def test_page_that_is_asked_for_too_often_says_when_to_come_back(client, limited
     assert 1 <= int(answer["Retry-After"]) <= 120
     assert "Too many requests of this kind" in answer.content.decode()
     assert client.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("start", ["/", "/api/"])
+def test_addresses_that_lead_nowhere_are_limited_before_anything_is_asked(
+    client, ann, limited, start, django_assert_num_queries
+):
+    sent = [client.get(f"{start}nothing{number}").status_code for number in range(4)]
+    assert sent == [404, 404, 404, 429]
+    with django_assert_num_queries(0):
+        answer = ann.get(f"{start}nothing")  # their cookie is looked at for none of it
+    assert answer.status_code == 429
+    assert int(answer["Retry-After"]) >= 1
+    assert ("error" in answer.json()) if start == "/api/" else "Too many" in answer.text
 
 
 def test_players_behind_one_address_have_their_own_limits(ann, bob, limited):
