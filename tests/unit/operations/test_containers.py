@@ -162,6 +162,16 @@ def test_every_variable_of_the_containers_is_known_to_the_settings_or_documented
     assert {name for name in asked if f"{name}=" not in example} == set()
 
 
+def test_containers_take_every_setting_that_their_operator_writes_down():
+    made_here = {name: service for name, service in OURS.items() if "hosts" not in name}
+    for service in made_here.values():
+        assert service["env_file"] == [{"path": "site.env", "required": False}]
+    said = {name for service in made_here.values() for name in service["environment"]}
+    assert not said & {"ARENA_STORE_GB", "ARENA_METRICS_FROM"}, (
+        "what stands there wins over the file"
+    )
+
+
 def test_default_site_publishes_nothing_but_the_web_server_on_this_machine():
     ports = {
         name: service["ports"]
