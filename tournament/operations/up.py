@@ -17,6 +17,7 @@ from tournament.operations.console import Console
 from tournament.operations.errors import OperationsError
 from tournament.operations.home import default_home, private_files
 from tournament.operations.interruptions import Interruptions, heard_interruptions
+from tournament.operations.roles import slots_to_fill
 from tournament.operations.stack import ANY_HOSTS, Address, Stack, running_stack
 
 STATUS_SECONDS = 2.0
@@ -64,7 +65,9 @@ def run(home: Path, address: Address, console: Console, interruptions: Interrupt
     else:
         require_sandbox()
     console.say("Starting broker, workers and web server …")
-    with running_stack(home, address, console.say, hurry=interruptions.is_urgent) as stack:
+    with running_stack(
+        home, address, console.say, slots=slots_to_fill(None), hurry=interruptions.is_urgent
+    ) as stack:
         from tournament.operations.first_start import prepare_site
 
         prepare_site(stack, console)
