@@ -134,6 +134,8 @@ def run_tests(arguments: list[str]) -> None:
     """Become pytest, in the project's folder; paths among the arguments stay what they were."""
     arguments = [resolve_test(argument) for argument in arguments]
     os.chdir(ROOT)
+    # Tests start hundreds of processes, and each would compile everything again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", "pytest", "--ds=tests.settings"]
     if all(argument.startswith("-") for argument in arguments) and not steers_workers(arguments):
         command += ["-n", str(min(os.cpu_count() or 1, 4)), "--dist", "loadgroup"]

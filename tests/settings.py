@@ -34,5 +34,7 @@ if os.environ.get("ARENA_TEST_DATABASE"):
 from tournament.settings import *  # noqa: E402, F403 - the home has to be set before
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+WHITENOISE_AUTOREFRESH = True
+"""Static files are looked for when they are asked for, not all of them by each new client."""
 ARENA_RATE_PERCENT = 0
 """Tests ask as often as they like; those of the limits set it."""

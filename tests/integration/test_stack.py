@@ -219,6 +219,7 @@ def test_demo_that_cannot_write_its_records_says_so_before_it_plays(tmp_path: Pa
     assert "choose another by --records" in started.said
 
 
+@pytest.mark.exhaustive  # a site ends in the same way: below
 def test_interrupted_demo_ends_everything(tmp_path: Path):
     started = Started(tmp_path, "demo")
     try:
@@ -414,18 +415,19 @@ def test_author_asks_whether_version_8_is_better_and_the_workers_play_until_they
     assert len(found["digests"]) == -(-found["sets"] // 20)
 
 
-def test_site_that_is_asked_to_end_does(again: Site):
-    again.started.process.send_signal(signal.SIGTERM)
-    again.started.finish()
-    assert again.started.process.returncode == 0
-    assert again.started.processes() == {}
+def test_nothing_outlives_a_killed_site(again: Site):
+    again.started.process.kill()
+    wait_for(lambda: again.started.processes() == {})
 
 
-def test_nothing_outlives_a_killed_site(start_site):
+@pytest.mark.exhaustive  # all signals are one to it: operations/test_console.py
+def test_site_that_is_asked_to_end_does(start_site):
     site = start_site()
     site.wait_until_up()
-    site.started.process.kill()
-    wait_for(lambda: site.started.processes() == {})
+    site.started.process.send_signal(signal.SIGTERM)
+    site.started.finish()
+    assert site.started.process.returncode == 0
+    assert site.started.processes() == {}
 
 
 @pytest.mark.exhaustive
