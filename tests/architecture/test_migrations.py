@@ -120,7 +120,7 @@ def _harm_of_change(old: models.Field, new: models.Field) -> str:
 
 @pytest.fixture(scope="module")
 def loader() -> MigrationLoader:
-    return MigrationLoader(None)
+    return MigrationLoader(None, replace_migrations=False)
 
 
 def test_migrations_lock_no_big_table(loader: MigrationLoader):
@@ -132,6 +132,16 @@ def test_migrations_lock_no_big_table(loader: MigrationLoader):
         if int(name[:4] if app in LAST_FREE else 0) > LAST_FREE.get(app, 0)
     }
     assert {name: harm for name, harm in found.items() if harm} == {}
+
+
+def test_what_is_made_at_once_is_what_was_made_step_by_step(loader: MigrationLoader):
+    assert {app for app, _ in loader.replacements} == {"players", "competitions"}
+    for (app, name), squashed in loader.replacements.items():
+        at_once = loader.project_state((app, name)).models
+        step_by_step = loader.project_state(squashed.replaces[-1]).models
+        of_app = {key for key in at_once if key[0] == app}
+        assert of_app == {key for key in step_by_step if key[0] == app}
+        assert [key for key in of_app if at_once[key] != step_by_step[key]] == []
 
 
 def test_every_app_and_every_big_table_is_known():

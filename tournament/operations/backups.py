@@ -541,14 +541,16 @@ def _delete_sqlite() -> Path:
 def _make_tables(about: About) -> None:
     """The tables as they were when the backup was made."""
     executor = MigrationExecutor(connection)
-    applied = set(about.migrations)
+    applied, squashed = set(about.migrations), executor.loader.replacements
+    if all(applied.issuperset(migration.replaces) for migration in squashed.values()):
+        applied.update(squashed)
+    else:  # it is older than what they make at once
+        executor.loader = MigrationLoader(connection, replace_migrations=False)
+        applied.difference_update(squashed)
     nodes = executor.loader.graph.node_map
+    applied.intersection_update(nodes)
     executor.migrate(
-        [
-            key
-            for key in about.migrations
-            if not {child.key for child in nodes[key].children} & applied
-        ]
+        sorted(key for key in applied if not {child.key for child in nodes[key].children} & applied)
     )
 
 
