@@ -165,6 +165,7 @@ def test_changed_project_is_installed_again_into_the_same_environment(ready: Pat
     assert kept.exists()
 
 
+@pytest.mark.exhaustive  # how it is cleared away: below; how it is made: the first runs
 def test_environment_that_was_never_finished_is_made_anew(ready: Path):
     (ready / ".venv" / ".arena-server").unlink()
     shutil.rmtree(ready / ".venv" / "lib")
