@@ -98,7 +98,7 @@ class BlobStorage(FileSystemStorage):
         return Path(self.path(name)).read_bytes()
 
     def listing(self, start: str = "") -> Iterator[StoredBlob]:
-        """All files whose name begins so, but those that are being written."""
+        """All files whose name begins so; what a write that was killed has left is among them, so it is swept."""
         root = Path(self.location)
         for path in root.glob(f"{start}{'?' * (2 - len(start))}/*"):
             with suppress(FileNotFoundError):  # another deletes it
