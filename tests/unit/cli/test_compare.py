@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -350,21 +352,27 @@ def test_a_bot_is_called_better_than_its_copy_in_at_most_7_of_100_runs(arena):
     assert answer.code == ExitCode.OK
 
 
-def start_comparing(folder: Path) -> subprocess.Popen[str]:
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A comparison on two cores that will take long, once it has told of its first sets."""
     command = [sys.executable, "-c", "from engine.cli import main; main()"]
     command += ["compare", "random", "random", "--game", "eighty", "--trusted", "--jobs", "2"]
-    running = subprocess.Popen(
+    with subprocess.Popen(
         [*command, "--elo1", "1", "--max-sets", "1000000"],
-        cwd=folder,
-        env={**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)},
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-    )
-    assert running.stderr.readline().startswith("eighty: 40 sets, Elo")
-    return running
+    ) as process:
+        try:
+            assert process.stderr is not None
+            assert process.stderr.readline().startswith("eighty: 40 sets, Elo")
+            yield process
+        finally:  # a test that failed leaves none behind
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def players_of(running: subprocess.Popen[str]) -> set[int]:
@@ -385,8 +393,7 @@ def await_end(pids: set[int]) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-def test_interrupted_it_tells_what_it_has_and_leaves_no_process(tmp_path: Path):
-    running = start_comparing(tmp_path)
+def test_interrupted_it_tells_what_it_has_and_leaves_no_process(running):
     players = players_of(running)
     assert len(players) == 2
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all of them
@@ -400,8 +407,7 @@ def test_interrupted_it_tells_what_it_has_and_leaves_no_process(tmp_path: Path):
 @pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-def test_death_of_a_process_that_plays_is_our_failure_and_told_as_one(tmp_path: Path):
-    running = start_comparing(tmp_path)
+def test_death_of_a_process_that_plays_is_our_failure_and_told_as_one(running):
     first, other = players_of(running)
     os.kill(first, signal.SIGKILL)
     _, err = running.communicate(timeout=60)
@@ -413,8 +419,7 @@ def test_death_of_a_process_that_plays_is_our_failure_and_told_as_one(tmp_path: 
 @pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-def test_players_do_not_outlive_a_command_that_was_killed(tmp_path: Path):
-    running = start_comparing(tmp_path)
+def test_players_do_not_outlive_a_command_that_was_killed(running):
     players = players_of(running)
     running.kill()
     running.communicate(timeout=60)
