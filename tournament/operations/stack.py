@@ -31,7 +31,8 @@ from tournament.store.queues import CONTROL, MATCHES, VALIDATION
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 ANY_HOSTS = ("", "0.0.0.0", "::")  # noqa: S104 - compared, not bound
-BEAT_STAGE, WORKER_STAGE, WEB_STAGE, BROKER_STAGE = range(4)
+SITE_STAGE, BROKER_STAGE = range(2)
+"""What needs the broker is stopped at once, since each waits for something of its own; then the broker."""
 GIVE_BACK_SECONDS = 3
 """What a worker of this site may still finish when it is told to stop; then it gives its work back."""
 WORKER_STOP = ((signal.SIGTERM, GIVE_BACK_SECONDS + 5.0),)
@@ -216,12 +217,12 @@ def children(
         spec(
             "web",
             web_command(listener.fileno()),
-            WEB_STAGE,
+            SITE_STAGE,
             pass_fds=(listener.fileno(),),
         ),
-        spec("control", control_command(), WORKER_STAGE, stop=WORKER_STOP),
-        spec("matches", playing_command("matches", slots), WORKER_STAGE, stop=WORKER_STOP),
-        spec("beat", beat_command(), BEAT_STAGE),
+        spec("control", control_command(), SITE_STAGE, stop=WORKER_STOP),
+        spec("matches", playing_command("matches", slots), SITE_STAGE, stop=WORKER_STOP),
+        spec("beat", beat_command(), SITE_STAGE),
     )
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from tournament.operations.errors import ChildFailedError
+from tournament.operations.home import Home
+from tournament.operations.stack import Address, children
 from tournament.operations.supervisor import (
     LOG_BYTES_KEPT,
     ChildSpec,
@@ -109,6 +111,16 @@ def test_children_are_stopped_stage_by_stage(scene: Scene):
         scene.start(name, FOR_EVER, trap=trap, stop_stage=stage)
     scene.supervisor.stop()
     assert order.read_text().split() == ["beat", "worker", "web", "broker"]
+
+
+@pytest.mark.stack
+def test_parts_of_a_site_stop_at_once_and_its_broker_last(tmp_path: Path):
+    with Address("127.0.0.1", 0).bind() as listener:
+        specs = children(Home.open(tmp_path / "home"), tmp_path / "socket", listener, 1)
+    stages = {spec.name: spec.stop_stage for spec in specs}
+    last = stages.pop("broker")
+    assert set(stages) == {"web", "control", "matches", "beat"}
+    assert [stage < last for stage in set(stages.values())] == [True]
 
 
 def test_signal_goes_to_the_main_process_alone(scene: Scene):
