@@ -248,7 +248,7 @@ def _store(address: str, home: Path) -> dict[str, Any]:
         return {
             "blobs": {
                 "BACKEND": "tournament.store.storage.BlobStorage",
-                "OPTIONS": {"location": str(folder)},
+                "OPTIONS": {"location": str(folder), "must_be_there": bool(address)},
             }
         }
     query = dict(parse_qsl(parts.query))

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Protocol
 from django.core.files import File
 from django.core.files.storage import FileSystemStorage
 
+from tournament.store.errors import StoreUnavailableError
+
 
 class StoredBlob(NamedTuple):
     """A blob as a listing tells it."""
@@ -56,18 +58,24 @@ class BlobStore(Protocol):
 
 
 class BlobStorage(FileSystemStorage):
-    """Files that only this user can read, each put in place by a rename after it is on the disk."""
+    """Files that only this user can read, each put in place by a rename after it is on the disk.
 
-    def __init__(self, location: str) -> None:
+    A folder that `must_be_there` is not made, and while it is away nothing is said to be missing in it: several
+    machines may mount it, and what was written into the place of a mount would be nowhere later.
+    """
+
+    def __init__(self, location: str, *, must_be_there: bool = False) -> None:
         super().__init__(
             location=location, file_permissions_mode=0o600, directory_permissions_mode=0o700
         )
+        self._must_be_there = must_be_there
 
     def url(self, name: str | None) -> str:
         """Blobs have no address: views decide who may read them. Raises ValueError."""
         raise ValueError(f"the blob {name} is private and has no URL")
 
     def _save(self, name: str, content: File[Any]) -> str:
+        self._refuse_if_away()
         target = Path(self.path(name))
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
@@ -93,9 +101,19 @@ class BlobStorage(FileSystemStorage):
             return False
         return True
 
+    def _refuse_if_away(self) -> None:
+        if self._must_be_there and not Path(self.location).is_dir():
+            raise StoreUnavailableError(
+                f"the folder {self.location} is not there; make it, or mount it"
+            )
+
     def read(self, name: str) -> bytes:
         """All of a file. Raises FileNotFoundError."""
-        return Path(self.path(name)).read_bytes()
+        try:
+            return Path(self.path(name)).read_bytes()
+        except FileNotFoundError:
+            self._refuse_if_away()
+            raise
 
     def listing(self, start: str = "") -> Iterator[StoredBlob]:
         """All files whose name begins so; what a write that was killed has left is among them, so it is swept."""

@@ -19,7 +19,15 @@ from tournament.competitions.services import sweep_blobs
 from tournament.competitions.services.sweeping import KEPT_FOR
 from tournament.store.clock import read_clock
 from tournament.store.errors import BlobDamagedError, BlobMissingError, StoreUnavailableError
-from tournament.store.services import beat, has_blob, put_blob, read_blob, read_often, sweep
+from tournament.store.services import (
+    beat,
+    check_store,
+    has_blob,
+    put_blob,
+    read_blob,
+    read_often,
+    sweep,
+)
 
 
 @pytest.fixture(scope="module")
@@ -191,9 +199,21 @@ def test_what_is_kept_nearby_is_bounded(on_s3, settings):
 @pytest.mark.parametrize(
     ("address", "backend", "options"),
     [
-        ("", "BlobStorage", {"location": "/home/arena/blobs"}),  # in the home
-        ("/srv/blobs", "BlobStorage", {"location": "/srv/blobs"}),  # mounted by several machines
-        ("file:///srv/a%20b", "BlobStorage", {"location": "/srv/a b"}),  # the same as an address
+        (
+            "",
+            "BlobStorage",
+            {"location": "/home/arena/blobs", "must_be_there": False},
+        ),  # in the home
+        (
+            "/srv/blobs",
+            "BlobStorage",
+            {"location": "/srv/blobs", "must_be_there": True},
+        ),  # mounted by several machines
+        (
+            "file:///srv/a%20b",
+            "BlobStorage",
+            {"location": "/srv/a b", "must_be_there": True},
+        ),  # the same as an address
         ("s3://arena", "S3BlobStorage", {"bucket": "arena", "prefix": ""}),  # Amazon's own
         (
             "s3://arena/a/b?endpoint=https://s3.example.org:9000&style=path",
@@ -227,6 +247,25 @@ def test_store_is_where_its_address_says(address, backend, options):
 def test_store_that_is_none_is_refused_with_what_to_write(address):
     with pytest.raises(ImproperlyConfigured, match=r"ARENA_STORE is .* write a folder"):
         site._store(address, Path("/home/arena"))
+
+
+def test_folder_that_an_operator_names_and_that_is_away_is_told_and_not_made_anew(
+    settings, tmp_path
+):
+    """As where a mount is missing: what was written into its place would be gone when it is back."""
+    mounted, away = tmp_path / "mount" / "blobs", tmp_path / "unmounted"
+    mounted.mkdir(parents=True)
+    settings.STORAGES = {**settings.STORAGES, **site._store(str(mounted), tmp_path)}
+    sha256 = put_blob(b"of the site")
+    mounted.parent.rename(away)
+    for ask in (lambda: put_blob(b"new"), lambda: read_blob(sha256), check_store):
+        with pytest.raises(StoreUnavailableError, match="is not there; make it, or mount it"):
+            ask()
+    assert not mounted.parent.exists()
+    away.rename(mounted.parent)
+    assert read_blob(sha256) == b"of the site"
+    with pytest.raises(BlobMissingError):
+        read_blob("0" * 64)
 
 
 def test_of_a_folder_nothing_is_kept_twice():
