@@ -194,6 +194,7 @@ def test_backup_without_blobs_says_which_are_missing_where_it_is_restored(
     with tarfile.open(file) as tar:
         assert not [name for name in tar.getnames() if name.startswith("blobs/")]
     monkeypatch.setattr(backups, "_refuse_if_taken", lambda: None)
+    monkeypatch.setattr(backups, "_new_database", nullcontext)
     monkeypatch.setattr(backups, "_load", lambda *_: None)
     monkeypatch.setenv("ARENA_SECRET_KEY_FILE", str(tmp_path / "key"))
     call_command("restore", str(file))  # the store has all
