@@ -147,7 +147,15 @@ def test_who_plays_leaves_what_goes_on_and_others_play_it_to_its_end(site):
     assert play_all(site.table).state == "finished"
 
 
-def test_wheels_logs_and_scrimmages_are_deleted_and_hashes_stay(site):
+def test_wheels_logs_and_scrimmages_are_deleted_and_hashes_stay(site, monkeypatch):
+    asked: list[str] = []
+
+    def blobs_in_use(start: str = "") -> set[str]:
+        asked.append(start)
+        return named(start)
+
+    named = competitions.blobs_in_use
+    monkeypatch.setattr(competitions, "blobs_in_use", blobs_in_use)
     hashes = list(
         BotVersion.objects.filter(bot__owner=site.ann).values_list("wheel_sha256", flat=True)
     )
@@ -162,6 +170,7 @@ def test_wheels_logs_and_scrimmages_are_deleted_and_hashes_stay(site):
         == hashes
     )
     assert not Scrimmage.objects.filter(asked_by=site.ann).exists()
+    assert asked == sorted({sha256[0] for sha256 in (*hashes, log)}), "never all at once"
 
 
 def test_what_their_bots_left_in_logs_goes_and_what_others_left_stays(site, monkeypatch):
