@@ -6,7 +6,7 @@ guarded service and is noted in the admin's log.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.db.models import Model, QuerySet
+from django.db.models import Count, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -92,8 +92,36 @@ class CountRow:
     """For how long the oldest that is due waits, in words; empty if none does."""
 
 
+class ByStanding:
+    """Open work in the order of `QueueState`, what is stuck first, and in each state the oldest first.
+
+    For a paginator. It is counted by state once and each state is read in the order of an index, so that no page
+    sorts all that waits.
+    """
+
+    def __init__(self, rows: QuerySet[Any]) -> None:
+        self._rows = rows.order_by("run_after", "pk")
+        found = rows.order_by().values_list("standing").annotate(Count("pk"))
+        self._counts: Mapping[str, int] = dict(found)
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return sum(self._counts.values())
+
+    def __getitem__(self, wanted: slice) -> list[Any]:
+        """The rows from ``wanted.start`` to ``wanted.stop``."""
+        return list(self._between(wanted.start, wanted.stop))
+
+    def _between(self, start: int, stop: int) -> Iterator[Any]:
+        for state in QueueState:
+            count = self._counts.get(state, 0)
+            if start < count and stop > 0:
+                yield from self._rows.filter(standing=state)[max(0, start) : stop]
+            start, stop = start - count, stop - count
+
+
 def queue_page(request: HttpRequest) -> HttpResponse:
-    """What is queued, running, held or stuck, oldest first; narrowed by kind, state and tournament."""
+    """What is stuck, held, running or queued, in this order; narrowed by kind, state and tournament."""
     kinds = [kind for kind in KINDS if may_view(request.user, kind)]
     if not kinds:
         raise PermissionDenied
@@ -102,14 +130,14 @@ def queue_page(request: HttpRequest) -> HttpResponse:
     kind = chosen if chosen in kinds else next((row.kind for row in counts if row.total), kinds[0])
     state = request.GET.get("state", "")
     state = state if state in QueueState.values else ""
-    rows = open_work(kind).select_related(*_RELATED[kind]).order_by("run_after", "pk")
+    rows = open_work(kind).select_related(*_RELATED[kind])
     if state:
         rows = rows.filter(standing=state)
     tournaments = _tournaments(rows) if kind == "match" else []
     tournament = request.GET.get("tournament", "")
     if kind == "match" and tournament:
         rows = rows.filter(tournament__slug=tournament)
-    page = Paginator(rows, ROWS_A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(ByStanding(rows), ROWS_A_PAGE).get_page(request.GET.get("page"))
     site = _model_admin(kind)
     may_operate = site.may_operate(request)
     shown = work_rows(request, kind, list(page.object_list), may_operate=may_operate)

@@ -27,6 +27,7 @@ from tournament.competitions.models import (
 )
 from tournament.competitions.selectors import backlog_of, place_of_match
 from tournament.competitions.services.playing import count_failure
+from tournament.operations import queue_page
 from tournament.operations.selectors import KINDS, open_work, queue_of
 from tournament.players import services as players
 from tournament.players.models import Bot, BotVersion, VersionState
@@ -128,6 +129,23 @@ def test_page_says_why_a_match_stands_as_it_does(olga, waiting, bring, state, wo
     bring(waiting[0])
     page = text_of(olga, f"{QUEUE}?kind=match&tournament=league")
     assert re.search(rf"{waiting[0].pairing.key} League {state} for [\w ]+? .*?{words}", page)
+
+
+def test_what_is_stuck_comes_before_what_it_holds_however_much_that_is(olga, waiting, monkeypatch):
+    monkeypatch.setattr(queue_page, "ROWS_A_PAGE", 2)
+    fail(waiting[3], MAX_ATTEMPTS)  # its league is paused, so that all the others are held
+    Match.objects.filter(pk=waiting[3].pk).update(run_after=read_clock() + timedelta(hours=1))
+    oldest = waiting[4]
+    Match.objects.filter(pk=oldest.pk).update(run_after=read_clock() - timedelta(hours=1))
+    path = f"{QUEUE}?kind=match&tournament=league"
+    pages = -(-len(waiting) // 2)
+    shown = [
+        re.findall(r"(RR/R\d/M\d) League (\w+)", text_of(olga, f"{path}&page={number + 1}"))
+        for number in range(pages)
+    ]
+    assert shown[0] == [(waiting[3].pairing.key, "stuck"), (oldest.pairing.key, "held")]
+    keys = [key for page in shown for key, _ in page]
+    assert sorted(keys) == sorted(match.pairing.key for match in waiting)
 
 
 def test_oldest_comes_first_and_a_filter_leaves_out_the_others(olga, waiting):
