@@ -7,6 +7,7 @@ A test marked `sandbox`, `stack` or `browser` is skipped where that is missing, 
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import shutil
 
@@ -17,6 +18,8 @@ import pytest
 EXAMPLES = hypothesis.settings.default.database if os.access(".", os.W_OK) else None
 hypothesis.settings.register_profile("house", deadline=None, database=EXAMPLES)
 hypothesis.settings.load_profile("house")  # how fast a shared machine is, no test says
+
+gc.disable()  # until all tests are collected: nothing of what that makes goes away again
 
 REQUIRE_ALL = os.environ.get("ARENA_REQUIRE_ALL") == "1"
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -109,6 +112,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def begins_early(item: pytest.Item) -> bool:
     """Whether a test takes long. On the database those come first that leave it as it was."""
     return item.get_closest_marker("slow") is not None and not touches_database(item)
+
+
+def pytest_collection_finish() -> None:
+    """Let no collection of garbage look at modules and tests any more: they are many, and stay."""
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)  # objects, not the usual 700: a request makes more than those
+    gc.enable()
 
 
 def runs_on_sqlite(item: pytest.Item) -> bool:
