@@ -55,8 +55,6 @@ from tournament.players.services import (
 )
 
 BOTS_A_PAGE = 50
-_BACKEND = "django.contrib.auth.backends.ModelBackend"
-"""Who has just made an account needs no check of the password."""
 
 
 def player_of(request: HttpRequest) -> Player:
@@ -105,7 +103,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
         return redirect("my-bots")
     form = SignUpForm(request.POST if request.method == "POST" else None)
     if form.is_valid() and (player := form.save(client_address(request))) is not None:
-        login(request, player, backend=_BACKEND)
+        login(request, player, backend=settings.AUTHENTICATION_BACKENDS[-1])
         messages.success(request, f"Welcome, {player.username}. Upload your first bot.")
         return redirect("my-bots")
     return render(request, "players/sign_up.html", {"form": form})
@@ -131,11 +129,11 @@ def account(request: HttpRequest) -> HttpResponse:
         messages.success(request, f"Saved.{sent}")
         return redirect("players:account")
     if password_form.is_valid():
-        update_session_auth_hash(request, password_form.save())
         is_wanted = password_form.cleaned_data["revoke_tokens"]
         told = (
             _spell_revoked(revoke_tokens(player=player)) if is_wanted else "Your API tokens go on."
         )
+        update_session_auth_hash(request, password_form.save())
         messages.success(
             request, f"The password is changed, and you are logged out everywhere else. {told}"
         )
@@ -158,7 +156,7 @@ class ForgottenPassword(PasswordResetView):
 
     form_class = ForgottenForm
     template_name = "players/forgotten_password.html"
-    success_url = reverse_lazy("players:log-in")
+    success_url = reverse_lazy("log-in")
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Says whether this site sends mail; where it does not, the page tells what to do instead."""
@@ -184,7 +182,7 @@ class SetPassword(PasswordResetConfirmView):
     """Set a password by the link that was sent; the link then is in the session, and in no address any more."""
 
     template_name = "players/set_password.html"
-    success_url = reverse_lazy("players:log-in")
+    success_url = reverse_lazy("log-in")
 
     def form_valid(self, form: SetPasswordForm[Player]) -> HttpResponse:
         """Set it, and tell what ended with the old one."""
