@@ -393,7 +393,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
-    "django.contrib.auth.backends.ModelBackend",
+    "tournament.web.logging_in.PasswordBackend",
 ]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=10)
@@ -410,7 +410,7 @@ SIGN_UPS_AN_HOUR = 20
 """How many accounts can be made from one address within an hour."""
 PASSWORD_RESET_TIMEOUT = 2 * 3600
 """Seconds; counted from when the mail is sent."""
-LOGIN_URL = "players:log-in"
+LOGIN_URL = "log-in"
 LOGIN_REDIRECT_URL = "my-bots"
 LOGOUT_REDIRECT_URL = "/"
 

@@ -80,9 +80,7 @@ def upload(number: int) -> None:
 def sign_up(number: int) -> None:
     client, name = Client(), f"newcomer{number}"
     make_player(name)
-    answer = client.post(
-        reverse("players:log-in"), {"username": name, "password": "correct horse 9"}
-    )
+    answer = client.post(reverse("log-in"), {"username": name, "password": "correct horse 9"})
     assert answer.status_code == 302, answer.content[:500]
     assert client.get(reverse("my-bots")).status_code == 200
 

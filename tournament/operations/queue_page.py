@@ -137,7 +137,8 @@ def queue_page(request: HttpRequest) -> HttpResponse:
     tournament = request.GET.get("tournament", "")
     if kind == "match" and tournament:
         rows = rows.filter(tournament__slug=tournament)
-    page = Paginator(ByStanding(rows), ROWS_A_PAGE).get_page(request.GET.get("page"))
+    pages: Paginator[Any] = Paginator(ByStanding(rows), ROWS_A_PAGE)  # type: ignore[arg-type] # it takes slices alone
+    page = pages.get_page(request.GET.get("page"))
     site = _model_admin(kind)
     may_operate = site.may_operate(request)
     shown = work_rows(request, kind, list(page.object_list), may_operate=may_operate)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from tournament.players import views
@@ -11,7 +11,6 @@ app_name = "players"
 urlpatterns = [
     path("account/", views.account, name="account"),
     path("account/sign-up/", views.sign_up, name="sign-up"),
-    path("account/log-in/", LoginView.as_view(template_name="players/log_in.html"), name="log-in"),
     path("account/log-out/", LogoutView.as_view(), name="log-out"),
     path("account/password/", views.ForgottenPassword.as_view(), name="forgotten-password"),
     path(

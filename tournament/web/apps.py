@@ -62,10 +62,16 @@ class WebConfig(AppConfig):
     name = "tournament.web"
 
     def ready(self) -> None:
-        """Keep the rights of the groups of staff: they can be named only once Django has made the permissions.
+        """Let the admin tell whose account is closed, and keep the rights of the groups of staff.
 
-        Apps are told in the order of INSTALLED_APPS, and ours stand before `auth`.
+        Those can be named only once Django has made the permissions. Apps are told in the order of INSTALLED_APPS,
+        and ours stand before `auth`.
         """
+        from django.contrib import admin
+
+        from tournament.web.logging_in import StaffLogInForm
+
+        admin.site.login_form = StaffLogInForm
         post_migrate.connect(grant_groups, sender=apps.get_app_config("auth"))
 
 

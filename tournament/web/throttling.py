@@ -66,7 +66,7 @@ RATES = {
 }
 """By route what is not simply a page; `rate_of` judges the method, too."""
 _LOG_IN_ROUTES = {
-    *("players:log-in", "players:sign-up", "admin:login"),
+    *("log-in", "players:sign-up", "admin:login"),
     *("players:forgotten-password", "players:set-password"),
 }
 _PASSWORD_ROUTES = {"players:account", "admin:password_change"}

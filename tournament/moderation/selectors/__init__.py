@@ -12,6 +12,7 @@ from tournament.moderation.selectors.activity import (
     open_scrimmages,
     subject_of,
     suspension_preview,
+    why_closed,
 )
 from tournament.moderation.selectors.erasure import (
     TEXTS,
@@ -43,5 +44,6 @@ __all__ = [
     "subject_of",
     "suspension_preview",
     "texts_naming",
+    "why_closed",
     "write_personal_data",
 ]

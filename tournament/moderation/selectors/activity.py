@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC
 
 from django.db.models import Q, QuerySet
 
@@ -14,6 +15,7 @@ from tournament.competitions.models import (
     PairInvitation,
     TournamentState,
 )
+from tournament.moderation.models import Suspension
 from tournament.players.models import ApiToken, Bot, Player
 from tournament.players.selectors import sessions_of
 from tournament.scrimmages.models import OPEN, Scrimmage
@@ -48,6 +50,17 @@ class Subject:
 def subject_of(row: Player | Bot) -> Subject:
     """A player or a bot as what is suspended."""
     return Subject(None, row) if isinstance(row, Bot) else Subject(row, None)
+
+
+def why_closed(player: Player) -> str:
+    """Why an account that is closed is so, for its player: since when it is suspended, and the reason."""
+    suspension = Suspension.objects.filter(player=player, lifted_at=None).first()
+    if suspension is None:
+        return "This account is closed: ask those who run this site."
+    return (
+        f"This account has been suspended since {suspension.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC: "
+        f"{suspension.reason}"
+    )
 
 
 def living_tokens(player: Player) -> QuerySet[ApiToken]:

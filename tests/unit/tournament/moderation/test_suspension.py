@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 import pytest
-from django.test import Client
+from axes.models import AccessAttempt
+from django.test import Client, RequestFactory
 
 from tests.site_factory import Site, copy_site
 from tests.tournament_factories import make_player, submit
@@ -26,6 +30,41 @@ def site(db) -> Site:
 def logs_in(name: str) -> bool:
     form = {"username": name, "password": "correct horse 9"}
     return Client().post("/account/log-in/", form).status_code == 302
+
+
+def answer_to_log_in(password: str, path: str = "/account/log-in/", name: str = "ann") -> str:
+    answer = Client().post(path, {"username": name, "password": password})
+    assert answer.status_code == 200
+    return unescape(answer.text)
+
+
+@pytest.mark.parametrize("path", ["/account/log-in/", "/admin/login/"])
+def test_suspended_player_reads_why_after_the_right_password_alone(site, path):
+    suspension = suspend(subject=site.ann, reason="shared <an> account", by=site.root)
+    since = f"suspended since {suspension.at:%Y-%m-%d %H:%M} UTC: shared <an> account"
+    assert since in answer_to_log_in("correct horse 9", path)
+    wrong = answer_to_log_in("wrong", path)
+    assert "suspended" not in wrong
+    assert "shared" not in wrong
+    assert complaints(wrong) == complaints(answer_to_log_in("wrong", path, "bob"))
+    assert AccessAttempt.objects.get(username="ann").failures_since_start == 1, (
+        "the right password is no failure, the wrong one is"
+    )
+
+
+def complaints(page: str) -> list[str]:
+    return re.findall(r"Please enter [^<]+", page)
+
+
+def test_account_that_was_closed_without_a_suspension_says_whom_to_ask(site):
+    client = Client()
+    assert client.login(
+        request=RequestFactory().get("/"), username="ann", password="correct horse 9"
+    )
+    Player.objects.filter(pk=site.ann.pk).update(is_active=False)
+    assert client.get("/account/").status_code == 302, "a session that was left open is nobody's"
+    assert client.get("/api/me").status_code == 401
+    assert "This account is closed: ask" in answer_to_log_in("correct horse 9")
 
 
 def states(site: Site, bot: str) -> dict[str, str]:
