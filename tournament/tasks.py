@@ -95,6 +95,8 @@ def play_matches(match_ids: Sequence[int]) -> None:
             )
         if came is Play.RECORDED:
             recorded.append(match_id)
+        if came is Play.PUT_OFF:
+            break  # nor could the rest be played; it stays queued
     if recorded and competitions.round_is_empty(match_ids=recorded):
         publish(dispatch, rung=True)
 

@@ -29,6 +29,9 @@ from tournament.store.states import StateT, Transitions
 MAX_ATTEMPTS = 5
 """After so many failures of our own, work waits for an operator."""
 
+OUTAGE_SECONDS = 10.0
+"""So long after one that found the store away waits the next attempt."""
+
 _JITTER = random.SystemRandom()
 
 
@@ -168,6 +171,11 @@ class Heartbeat:
 
 FREE_FIELDS: dict[str, Any] = {"lease_owner": "", "lease_until": None, "queued_at": None}
 """What a row gets when its claim ends."""
+
+
+def free_for_now() -> dict[str, Any]:
+    """What a row gets that cannot be worked on while the store is away: free, not to be tried again at once; no failure of it."""
+    return {**FREE_FIELDS, "run_after": in_seconds(OUTAGE_SECONDS)}
 
 
 def expired() -> Q:

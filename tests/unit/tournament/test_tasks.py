@@ -135,6 +135,19 @@ def test_stop_in_the_middle_of_a_block_leaves_the_rest_queued(sent, trusted, mon
     assert list(told) == []
 
 
+def test_block_that_finds_the_store_away_leaves_the_rest_queued(sent, monkeypatch):
+    tournament = start(make_tournament([make_bot(f"bot{i}") for i in range(4)]))
+    first, second = tournament.matches.order_by("pk").values_list("pk", flat=True)
+    asked = []
+    monkeypatch.setattr(
+        tasks.competitions,
+        "play_match",
+        lambda **named: asked.append(named["match_id"]) or Play.PUT_OFF,
+    )
+    tasks.play_matches([first, second])
+    assert asked == [first]
+
+
 def test_broker_that_is_away_is_said_and_forgotten(monkeypatch, caplog):
     def refuse(**_):
         raise OperationalError("connection refused")

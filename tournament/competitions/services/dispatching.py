@@ -179,9 +179,9 @@ def dispatch(*, rung: bool = False, capacity: Capacity | None = None) -> Due:
     seldom = min(SELDOM_SECONDS, settings.ARENA_LEASE_SECONDS / 6)
     is_thorough = beat(name="dispatch.seldom", at_least_seconds=0 if rung else seldom)
     now = read_clock()
+    return_expired_matches()
     if is_thorough:
         return_expired_versions()
-        return_expired_matches()
         return_expired_trials()
         run_due_series(now=now)
         request_due_trials()

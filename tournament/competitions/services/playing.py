@@ -51,6 +51,7 @@ from tournament.competitions.services.rulings import note_ruling, spell_result
 from tournament.players.models import Player
 from tournament.players.services import Crash, count_match
 from tournament.store import leases
+from tournament.store.errors import StoreUnavailableError
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
 from tournament.store.services import drop_broken_connection, put_packed, read_often
 
@@ -68,6 +69,8 @@ class Play(StrEnum):
     """Played in part or whole, but the claim was lost: nothing is written."""
     RELEASED = "released"
     """Given back, since the worker has to stop."""
+    PUT_OFF = "put_off"
+    """Given back, since the store is away: it is played once that answers."""
     FAILED = "failed"
     """Our own failure: it is played again later."""
 
@@ -86,7 +89,8 @@ def play_match(
     `stop_seconds` tells for how long the worker has known that it has to stop. `trusted` plays without
     a sandbox (by default as the settings say); the match is then not rated. `loaded` is its row of
     `matches_to_play`; if somebody has claimed or cancelled the match since, it is not ours any more. Our own
-    failures are recorded as attempts; after the fifth the match is stuck and its tournament pauses.
+    failures are recorded as attempts; after the fifth the match is stuck and its tournament pauses. That the
+    store is away is no failure of the match.
     """
     lease = _claim(match_id, owner or leases.own_name(), loaded)
     if lease is None:
@@ -103,6 +107,11 @@ def play_match(
     except StoppedError:
         release_match(lease)
         return Play.RELEASED
+    except StoreUnavailableError as error:
+        logger.warning("match %s waits for the store: %s", match_id, error)
+        drop_broken_connection()
+        _put_off(lease)
+        return Play.PUT_OFF
     except Exception as error:
         logger.exception("match %s could not be played", match_id)
         drop_broken_connection()
@@ -252,6 +261,17 @@ def release_match(lease: Lease) -> bool:
     if released:
         end_attempt(lease, AttemptEnding.RELEASED)
     return bool(released)
+
+
+@transaction.atomic
+def _put_off(lease: Lease) -> None:
+    """Give a match back until the store may be there again. An attempt that could only fail is none, so however
+    long that takes, neither is the match ever stuck nor do its attempts pile up.
+    """
+    if MATCH_TRANSITIONS.move(
+        leases.held(Match.objects.all(), lease), MatchState.PENDING, **leases.free_for_now()
+    ):
+        Attempt.objects.filter(match_id=lease.pk, fence=lease.fence).delete()
 
 
 @transaction.atomic

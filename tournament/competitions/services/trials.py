@@ -8,7 +8,8 @@ to remember to ask, and no order of entries, uploads and closes leaves a version
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import msgspec
 from django.conf import settings
@@ -41,6 +42,7 @@ from tournament.competitions.services.notices import tell_players
 from tournament.players.models import VersionState
 from tournament.store import leases
 from tournament.store.clock import in_seconds
+from tournament.store.errors import StoreUnavailableError
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
 from tournament.store.queues import Capacity
 from tournament.store.services import drop_broken_connection, guard_each, put_blob, read_often
@@ -176,9 +178,11 @@ def run_trial(
     except LeaseLostError:
         logger.warning("trial %s was taken over", trial_id)
     except StoppedError:
-        TRIAL_TRANSITIONS.move(
-            leases.held(EntryTrial.objects.all(), lease), TrialState.PENDING, **leases.FREE_FIELDS
-        )
+        _give_back(lease, leases.FREE_FIELDS)
+    except StoreUnavailableError as error:
+        logger.warning("trial %s waits for the store: %s", trial_id, error)
+        drop_broken_connection()
+        _give_back(lease, leases.free_for_now())
     except Exception as error:
         logger.exception("trial %s could not be played", trial_id)
         drop_broken_connection()
@@ -186,6 +190,12 @@ def run_trial(
             leases.held(EntryTrial.objects.all(), lease), f"{type(error).__name__}: {error}"
         )
     return False
+
+
+def _give_back(lease: Lease, fields: Mapping[str, Any]) -> None:
+    TRIAL_TRANSITIONS.move(
+        leases.held(EntryTrial.objects.all(), lease), TrialState.PENDING, **fields
+    )
 
 
 def _try(lease: Lease, stop_seconds: Callable[[], float], *, trusted: bool | None) -> CheckReport:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -20,6 +21,7 @@ from tournament.players.models import (
 )
 from tournament.store import leases
 from tournament.store.clock import in_seconds
+from tournament.store.errors import StoreUnavailableError
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
 from tournament.store.queues import VALIDATION, Capacity
 from tournament.store.services import drop_broken_connection, guard_each, put_blob, read_blob
@@ -70,7 +72,11 @@ def run_validation(
     except LeaseLostError:
         logger.warning("the check of version %s was taken over or withdrawn", version_id)
     except StoppedError:
-        _give_back(lease)
+        _give_back(lease, leases.FREE_FIELDS)
+    except StoreUnavailableError as error:
+        logger.warning("the check of version %s waits for the store: %s", version_id, error)
+        drop_broken_connection()
+        _give_back(lease, leases.free_for_now())
     except Exception as error:
         logger.exception("version %s could not be checked", version_id)
         drop_broken_connection()
@@ -113,9 +119,9 @@ def _record(lease: Lease, report: CheckReport, log_sha256: str) -> bool:
     return True
 
 
-def _give_back(lease: Lease) -> None:
+def _give_back(lease: Lease, fields: Mapping[str, Any]) -> None:
     VERSION_TRANSITIONS.move(
-        leases.held(BotVersion.objects.all(), lease), VersionState.SUBMITTED, **leases.FREE_FIELDS
+        leases.held(BotVersion.objects.all(), lease), VersionState.SUBMITTED, **fields
     )
 
 

@@ -7,8 +7,9 @@ twice: it stands under its number, and only who holds the claim writes it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 from django.conf import settings
@@ -34,6 +35,7 @@ from tournament.scrimmages.models import (
 )
 from tournament.scrimmages.selectors import batch_spec, judge, last_batch, sets_of
 from tournament.store import leases
+from tournament.store.errors import StoreUnavailableError
 from tournament.store.leases import Lease, LeaseLostError, StoppedError
 from tournament.store.services import drop_broken_connection, put_packed
 
@@ -51,6 +53,8 @@ class BatchPlay(StrEnum):
     """Played in part or whole, but the claim was lost: nothing is written."""
     RELEASED = "released"
     """Given back, since the worker has to stop."""
+    PUT_OFF = "put_off"
+    """Given back, since the store is away: it is played once that answers."""
     FAILED = "failed"
     """Our own failure: it is played again later."""
 
@@ -84,8 +88,13 @@ def play_batch(
         logger.warning("a batch of scrimmage %s was taken over or cancelled", scrimmage_id)
         return BatchPlay.DISCARDED
     except StoppedError:
-        _release(lease)
+        _release(lease, leases.FREE_FIELDS)
         return BatchPlay.RELEASED
+    except StoreUnavailableError as error:
+        logger.warning("a batch of scrimmage %s waits for the store: %s", scrimmage_id, error)
+        drop_broken_connection()
+        _release(lease, leases.free_for_now())
+        return BatchPlay.PUT_OFF
     except Exception as error:
         logger.exception("a batch of scrimmage %s could not be played", scrimmage_id)
         drop_broken_connection()
@@ -186,10 +195,10 @@ def _says_anything(played: PlayedMatch) -> bool:
     return any(seat.log.text or seat.log.traceback or seat.fault for seat in played.logs)
 
 
-def _release(lease: Lease) -> None:
+def _release(lease: Lease, fields: Mapping[str, Any]) -> None:
     """Give it back unplayed, without counting a failure."""
     SCRIMMAGE_TRANSITIONS.move(
-        leases.held(Scrimmage.objects.all(), lease), ScrimmageState.WAITING, **leases.FREE_FIELDS
+        leases.held(Scrimmage.objects.all(), lease), ScrimmageState.WAITING, **fields
     )
 
 

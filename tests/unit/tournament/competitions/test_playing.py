@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from django.db import connection
@@ -34,7 +35,7 @@ from tournament.competitions.services import Play, playing
 from tournament.competitions.services.dispatching import return_expired_matches
 from tournament.leaderboards.models import RatingEvent
 from tournament.store.clock import in_seconds
-from tournament.store.errors import BlobDamagedError
+from tournament.store.errors import BlobDamagedError, StoreUnavailableError
 from tournament.store.leases import MAX_ATTEMPTS, StoppedError
 from tournament.store.services import read_packed
 
@@ -279,6 +280,27 @@ def test_own_failure_is_played_again_later(match, plays, error, caplog):
     assert endings(match) == [AttemptEnding.FAILED]
     assert type(error).__name__ in match.tries.get().detail
     assert services.dispatch(rung=True).blocks == ()  # not before its time
+
+
+def test_store_that_is_away_is_no_failure_of_a_match_however_long(match, monkeypatch, plays):
+    with monkeypatch.context() as away:
+        away.setattr(playing, "read_often", Mock(side_effect=StoreUnavailableError("no mount")))
+        away.setattr(playing, "_unpack", playing._unpack.__wrapped__)
+        for _ in range(MAX_ATTEMPTS + 1):
+            assert play(match) is Play.PUT_OFF
+            assert (match.state, match.attempts) == (MatchState.PENDING, 0)
+            assert services.dispatch(rung=True).blocks == ()  # not at once
+    assert not match.tries.exists(), "attempts that could only fail pile up nowhere"
+    assert match.tournament.paused_reason == ""
+    assert play(match) is Play.RECORDED
+
+
+def test_record_that_the_store_does_not_take_is_played_again(match, monkeypatch, plays):
+    with monkeypatch.context() as away:
+        away.setattr(playing, "put_packed", Mock(side_effect=StoreUnavailableError("no mount")))
+        assert play(match) is Play.PUT_OFF
+    assert (match.state, match.pairing.decided_by) == (MatchState.PENDING, "")
+    assert play(match) is Play.RECORDED
 
 
 @pytest.mark.sandbox

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 from django.conf import settings
@@ -49,6 +50,8 @@ from tournament.competitions.services.trials import (
 from tournament.players import services as players
 from tournament.players.models import Bot, BotVersion
 from tournament.scrimmages.selectors import site_is_busy
+from tournament.store.errors import StoreUnavailableError
+from tournament.store.leases import MAX_ATTEMPTS
 
 pytestmark = pytest.mark.django_db
 
@@ -240,6 +243,20 @@ def test_version_accepted_after_the_close_is_tried_before_the_seal():
 
 def break_down(*args, **options):
     raise OSError("no space left")
+
+
+def test_store_that_is_away_is_no_failure_of_a_trial_however_long(monkeypatch):
+    make_tournament([make_bot("alpha")], **FAST)
+    request_due_trials()
+    trial = EntryTrial.objects.get()
+    with monkeypatch.context() as away:
+        away.setattr(trials, "read_often", Mock(side_effect=StoreUnavailableError("no mount")))
+        for _ in range(MAX_ATTEMPTS + 1):
+            assert not run_trial(trial_id=trial.pk)
+            trial.refresh_from_db()
+            assert (trial.state, trial.attempts) == (TrialState.PENDING, 0)
+            assert competitions.dispatch(rung=True).trials == (), "not at once"
+    assert run_trial(trial_id=trial.pk)
 
 
 def test_trial_that_we_cannot_play_is_stuck_and_pauses_until_it_is_played_again(monkeypatch):

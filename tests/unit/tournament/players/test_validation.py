@@ -14,6 +14,7 @@ from tournament.players.models import BotVersion, VersionState
 from tournament.players.selectors import version_log, version_status
 from tournament.players.services import validation
 from tournament.store.clock import in_seconds
+from tournament.store.errors import StoreUnavailableError
 from tournament.store.leases import MAX_ATTEMPTS, StoppedError
 
 pytestmark = pytest.mark.django_db
@@ -152,6 +153,16 @@ def test_worker_that_has_to_stop_gives_the_version_back_uncounted(version, check
     checks(StoppedError("told to stop"))
     assert not run(version)
     assert (version.state, version.attempts) == (VersionState.SUBMITTED, 0)
+    checks(ACCEPTED)
+    assert run(version)
+
+
+def test_store_that_is_away_is_no_failure_however_long(version, checks):
+    checks(StoreUnavailableError("the folder is not there"))
+    for _ in range(MAX_ATTEMPTS + 1):
+        assert not run(version)
+        assert (version.state, version.attempts) == (VersionState.SUBMITTED, 0)
+        assert services.queue_versions().ids == (), "not at once"
     checks(ACCEPTED)
     assert run(version)
 

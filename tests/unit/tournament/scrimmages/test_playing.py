@@ -31,6 +31,7 @@ from tournament.scrimmages.selectors import (
 from tournament.scrimmages.services import BatchPlay, playing
 from tournament.scrimmages.services.dispatching import return_expired_scrimmages
 from tournament.store.clock import in_seconds
+from tournament.store.errors import StoreUnavailableError
 from tournament.store.leases import MAX_ATTEMPTS, StoppedError
 
 pytestmark = pytest.mark.django_db
@@ -175,6 +176,15 @@ def test_worker_that_has_to_stop_gives_it_back_without_counting_a_failure(scrimm
     plays(StoppedError("the worker was told to stop"))
     assert play(scrimmage) is BatchPlay.RELEASED
     assert (scrimmage.state, scrimmage.attempts) == (ScrimmageState.WAITING, 0)
+
+
+def test_store_that_is_away_is_no_failure_however_long(scrimmage, plays):
+    plays(StoreUnavailableError("the folder is not there"))
+    for _ in range(MAX_ATTEMPTS + 1):
+        assert play(scrimmage) is BatchPlay.PUT_OFF
+        assert (scrimmage.state, scrimmage.attempts) == (ScrimmageState.WAITING, 0)
+    plays(lambda play: play())
+    assert play(scrimmage) is BatchPlay.RECORDED
 
 
 @pytest.mark.parametrize(
