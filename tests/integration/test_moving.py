@@ -23,7 +23,8 @@ from tests.tournament_factories import make_player, play_all
 from tournament.competitions.models import Notice, Tournament, TournamentState
 from tournament.competitions.services.bundles import note_bundle_digests
 from tournament.leaderboards.services import verify_ratings
-from tournament.operations.databases import read_postgresql, sqlite_database
+from tournament.operations.databases import read_database, read_postgresql, sqlite_database
+from tournament.operations.errors import OperationsError
 from tournament.operations.home import Home
 from tournament.operations.moving import TableProof, without_nul
 from tournament.players.models import Player
@@ -82,12 +83,16 @@ def test_site_moves_whole_or_not_at_all_and_goes_on(old: Path, new, tmp_path: Pa
     with pytest.raises(CommandError, match="has a record of the digest"):
         move(torn)
     assert Player.objects.count() == 0, "nothing was moved"
+    assert read_database("", old.parent, sys.argv)["NAME"] == old, "so the old site may go on"
 
     said = move(old)
     assert "1 rating pools" in said
     assert "4 records" in said
     assert "1 bundles" in said
     assert "In 1 values NUL" in said
+    name = connection.settings_dict["NAME"]
+    with pytest.raises(OperationsError, match=f"has moved to PostgreSQL at .*, database {name} "):
+        read_database("", old.parent, sys.argv)
     assert Notice.objects.get(text__startswith="a").text == "a\ufffdb"
     assert Client().get("/tournaments/cup/").status_code == 200
     assert make_player("newcomer").pk > Player.objects.get(username="root").pk

@@ -16,6 +16,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from tournament.operations.errors import OperationsError
 
 SQLITE_FILE = "arena.sqlite3"
+MOVED_FILE = "moved-to"
+"""Beside a SQLite file whose site has moved: where to, in words."""
 TLS_OPTIONS = frozenset({"sslmode", "sslrootcert", "sslcert", "sslkey"})
 """What an address may say after its question mark; libpq's own names."""
 MOST_NAME_BYTES = 63
@@ -47,9 +49,18 @@ def read_database(address: str | None, home: Path, arguments: Sequence[str]) -> 
     """Django's settings of the database at `address`, or of the SQLite file in `home` if it is empty.
 
     `arguments` are the process's own: they tell what it is. Raises OperationsError for an address that
-    names no database.
+    names no database, and without one in a home whose site has moved to PostgreSQL: else it would go on in both.
     """
-    return read_postgresql(address, arguments) if address else sqlite_database(home / SQLITE_FILE)
+    if address:
+        return read_postgresql(address, arguments)
+    marker = home / MOVED_FILE
+    if marker.exists():
+        raise OperationsError(
+            f"the site in {home} has moved to {marker.read_text(encoding='utf-8').strip()}: set ARENA_DATABASE to that "
+            f"database. To go back to what {SQLITE_FILE} held then, and give up all that has happened since, delete "
+            f"{marker}"
+        )
+    return sqlite_database(home / SQLITE_FILE)
 
 
 def sqlite_database(path: Path) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from tournament.competitions.selectors.bundles import tournament_bundle
 from tournament.competitions.services.bundles import NONE
 from tournament.leaderboards.selectors import pools
 from tournament.leaderboards.services import verify_ratings
-from tournament.operations.databases import sqlite_database
+from tournament.operations.databases import MOVED_FILE, sqlite_database
 from tournament.operations.errors import OperationsError
 from tournament.players.models import Player
 from tournament.store.errors import BlobError
@@ -100,9 +100,9 @@ class MoveReport:
 def move_database(*, path: Path, tell: Callable[[str], None]) -> MoveReport:
     """Copy the SQLite database at `path` into the site's, which must be an empty PostgreSQL database.
 
-    All rows or none: it is one transaction, and what was copied is proved before it ends. `tell` is given a
-    line for each step. Raises OperationsError if the old site still runs or lacks migrations, if the new
-    database is not empty, or if anything in it is not as it was.
+    All rows or none: it is one transaction, and what was copied is proved before it ends. The old home is marked,
+    so that no process goes on there. `tell` is given a line for each step. Raises OperationsError if the old site
+    still runs or lacks migrations, if the new database is not empty, or if anything in it is not as it was.
     """
     if connection.vendor != "postgresql":
         raise OperationsError(
@@ -113,11 +113,30 @@ def move_database(*, path: Path, tell: Callable[[str], None]) -> MoveReport:
         _check_old()
         _prepare_new()
         tell("Copying all rows …")
-        with transaction.atomic():
+        with _marked_as_moved(path.with_name(MOVED_FILE)), transaction.atomic():
             report = _copy_all(tell)
             tell("Proving that nothing has changed …")
             _prove(report)
     return report
+
+
+@contextmanager
+def _marked_as_moved(marker: Path) -> Iterator[None]:
+    """Marks the old home before the rows are committed, so that no kill between the two lets the site go on twice."""
+    new = connection.settings_dict
+    place = f"{new['HOST'] or 'this machine'}:{new['PORT'] or 5432}, database {new['NAME']}"
+    before = marker.read_text(encoding="utf-8") if marker.exists() else None
+    try:
+        marker.write_text(
+            f"PostgreSQL at {place} ({timezone.now():%Y-%m-%d %H:%M} UTC)\n", encoding="utf-8"
+        )
+        yield
+    except BaseException:
+        if before is None:
+            marker.unlink(missing_ok=True)
+        else:
+            marker.write_text(before, encoding="utf-8")
+        raise
 
 
 @contextmanager

@@ -87,3 +87,19 @@ def test_address_that_names_no_database_is_refused(address):
 
 def test_without_an_address_it_is_the_file_in_the_home():
     assert read_database("", HOME, [""])["NAME"] == HOME / "arena.sqlite3"
+
+
+def test_home_whose_site_has_moved_away_is_refused_without_the_new_address(tmp_path: Path):
+    (tmp_path / "arena.sqlite3").touch()
+    marker = tmp_path / "moved-to"
+    marker.write_text("PostgreSQL at db.example.org:5433, database arena (2026-11-30 18:00 UTC)\n")
+    with pytest.raises(OperationsError) as refusal:
+        read_database("", tmp_path, [""])
+    assert "has moved to PostgreSQL at db.example.org:5433, database arena (2026" in str(
+        refusal.value
+    )
+    assert "set ARENA_DATABASE" in str(refusal.value)
+    assert f"delete {marker}" in str(refusal.value)
+    assert read_database(ADDRESS, tmp_path, [""])["NAME"] == "arena"
+    marker.unlink()
+    assert read_database("", tmp_path, [""])["NAME"] == tmp_path / "arena.sqlite3"
