@@ -248,7 +248,6 @@ def _common(first: Iterator[str], second: Iterator[str]) -> Iterator[str]:
 
 @contextmanager
 def _new_file(target: Path) -> Iterator[IO[bytes]]:
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _clear_away(target.parent)
     descriptor, unfinished = tempfile.mkstemp(dir=target.parent, prefix=_UNFINISHED)
     try:

@@ -131,6 +131,7 @@ def test_backup_taken_in_the_middle_of_a_cup_finishes_with_the_digests_of_the_or
     done = manage(elsewhere, "restore", str(file), "--erasures", str(erased))
     assert done.returncode == 0, done.stderr
     assert "Erased again: " in done.stdout
+    assert "No list of erasures" not in done.stdout
     kept = Path(elsewhere["ARENA_HOME"]) / "erasures.jsonl"
     assert kept.read_text() == erased.read_text(), "the next restore must not bring anybody back"
     played = manage(elsewhere, "shell", "-c", GO_ON)
@@ -173,6 +174,8 @@ def test_restore_that_fails_half_way_leaves_a_database_in_which_the_next_one_suc
         assert manage(elsewhere, "shell", "-c", left).returncode == 0
     done = manage(elsewhere, "restore", str(tmp_path / "whole.tar"))
     assert done.returncode == 0, done.stderr
+    looked_at = Path(elsewhere["ARENA_HOME"]) / "erasures.jsonl"
+    assert f"No list of erasures found at {looked_at}: whoever was erased since" in done.stdout
     asked = manage(elsewhere, "shell", "-c", ASK_WHERE)
     assert asked.returncode == 0, asked.stderr
     assert json.loads(asked.stdout.splitlines()[-1]) == {"matches": 2, "schemas": 1}
@@ -396,6 +399,7 @@ def test_only_the_newest_backups_are_kept_and_nothing_else_goes(tmp_path, monkey
     ("arguments", "told"),
     [
         (["missing/../file.tar/x"], "name another place"),  # below a file
+        (["typo/dir/x.tar"], r"there is no folder /.*/typo/dir: make it first"),  # not made
         (["new.tar", "--keep", "2"], "--keep needs a folder"),  # of what?
     ],
 )
@@ -406,3 +410,4 @@ def test_place_that_takes_no_backup_is_told(tmp_path, monkeypatch, arguments, to
     with pytest.raises(CommandError, match=told) as error:
         call_command("backup", *arguments)
     assert error.value.returncode == 2
+    assert not (tmp_path / "typo").exists()

@@ -62,6 +62,11 @@ class Command(BaseCommand):
             if is_folder
             else target
         )
+        if not file.parent.is_dir():
+            raise CommandError(
+                f"there is no folder {file.parent.absolute()}: make it first, or name another place",
+                returncode=USAGE,
+            )
         try:
             report = write_backup(file, with_blobs=not without_blobs)
         except OSError as error:

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from tournament.moderation.errors import ModerationError
+from tournament.moderation.services import erasures_file
 from tournament.operations.backups import restore_backup
 from tournament.operations.errors import OperationsError
 from tournament.store.errors import StoreError
@@ -39,6 +40,7 @@ class Command(BaseCommand):
         """Do it; exit code 2 if it cannot be done so, 1 if something is missing that the site needs."""
         if erasures is not None and not erasures.is_file():
             raise CommandError(f"there is no list of erasures {erasures}", returncode=USAGE)
+        has_list = (erasures or erasures_file()).is_file()
         try:
             report = restore_backup(file, erasures=erasures)
         except OSError as error:
@@ -55,6 +57,10 @@ class Command(BaseCommand):
         if report.kept_key:
             self.stdout.write(
                 "Its secret key is that of ARENA_SECRET_KEY_FILE: people log in anew."
+            )
+        if not has_list:
+            self.stdout.write(
+                f"No list of erasures found at {erasures_file()}: whoever was erased since the backup is back."
             )
         for name in report.erased:
             self.stdout.write(f"Erased again: {name}")
