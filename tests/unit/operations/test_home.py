@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import stat
 import subprocess
@@ -51,6 +52,39 @@ def test_web_server_on_sqlite_shows_that_it_works_in_its_home():
         return
     with pytest.raises(HomeBusyError, match="a web server still works"):
         Home(settings.ARENA_HOME).stopped().__enter__()
+
+
+WARM = """
+import sys
+from tournament import wsgi
+from django.db import connection
+from django.template.loaders import app_directories
+from django.urls import get_resolver
+assert connection.connection is None, "the database was asked"
+app_directories.Loader.get_contents = None  # whoever reads a template from now on fails
+from django.template.loader import get_template
+before = set(sys.modules)
+for name in ("web/home.html", "web/base.html", "competitions/tournament.html"):
+    get_template(name)
+get_resolver().resolve("/tournaments/cup/")
+print(sorted(set(sys.modules) - before))
+"""
+
+
+def test_web_server_has_read_what_its_first_page_needs_before_it_takes_requests(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-c", WARM],
+        env={
+            **os.environ,
+            "ARENA_HOME": str(tmp_path),
+            "DJANGO_SETTINGS_MODULE": "tournament.settings",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[]\n"
 
 
 def test_home_is_closed_to_others(tmp_path: Path):
