@@ -9,6 +9,20 @@ from typing import Any
 from django.db import connections
 
 PROCESSES = 8
+_inherited: list[Any] = []
+
+
+def leave_inherited_connections() -> None:
+    """In a forked process: use no connection that its parent has open, and close none.
+
+    `close_all` in the parent is not enough once a browser test has run there: Playwright's loop is then the running
+    one, and Django keeps other connections for it than for a process without a loop, as a forked one is.
+    """
+    for connection in connections.all(initialized_only=True):
+        _inherited.append(
+            connection.connection
+        )  # kept, so that nothing is said to the server about its end
+        connection.connection = None
 
 
 def at_once(act: Callable[[int], Any], processes: int = PROCESSES) -> list[Any]:
@@ -17,6 +31,7 @@ def at_once(act: Callable[[int], Any], processes: int = PROCESSES) -> list[Any]:
     barrier, results = context.Barrier(processes), context.SimpleQueue()
 
     def run(number: int) -> None:
+        leave_inherited_connections()
         barrier.wait(timeout=300)
         try:
             results.put((number, act(number)))

@@ -20,6 +20,7 @@ from unittest import mock
 
 from django.db import connection, connections
 
+from tests.processes import leave_inherited_connections
 from tournament import tasks
 
 Reach = Callable[[str], None]
@@ -125,6 +126,7 @@ def _in_a_process(act: Callable[[], Any], log: Path, *, die_at: int) -> tuple[in
 
 def _be_the_child(act: Callable[[], Any], log: Path, number: int) -> None:
     status = 3
+    leave_inherited_connections()
     try:
         with log.open("w", buffering=1) as file:
             passed = 0

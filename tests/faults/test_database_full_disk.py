@@ -16,6 +16,7 @@ from django.db import connections
 from tests.faults import oracle
 from tests.faults.databases import Database, make_cup, play_on, published_here
 from tests.faults.harness import Tally
+from tests.processes import leave_inherited_connections
 from tests.scrimmage_factories import make_scrimmage
 from tests.tournament_factories import make_player, submit
 from tournament.competitions import services
@@ -76,6 +77,7 @@ def in_a_process(act: Callable[[], None]) -> None:
     child = os.fork()
     if not child:
         status = 1
+        leave_inherited_connections()
         try:
             act()
             status = 0

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Callable
-
 import pytest
-from django.db import connections
 
+from tests.processes import at_once
 from tests.tournament_factories import make_bot, make_player
 from tournament.leaderboards.models import RatingEvent, RatingStep
 from tournament.leaderboards.services import (
@@ -63,36 +60,13 @@ def mend() -> None:
         assert rebuild_ratings(**POOL) == ()
 
 
-def run_at_once(acts: list[Callable[[], None]]) -> None:
-    """Each in a process of its own; a failure of any is one of the test."""
-    context = multiprocessing.get_context("fork")
-    barrier, results = context.Barrier(len(acts)), context.SimpleQueue()
-
-    def run(act: Callable[[], None]) -> None:
-        barrier.wait(timeout=60)
-        try:
-            act()
-        except BaseException as error:  # noqa: BLE001 handed to the test, which fails by it
-            results.put(f"{act}: {error!r}")
-        else:
-            results.put("")
-
-    connections.close_all()
-    children = [context.Process(target=run, args=(act,)) for act in acts]
-    for child in children:
-        child.start()
-    failures = [text for text in (results.get() for _ in children) if text]
-    for child in children:
-        child.join()
-    assert failures == []
-
-
 def test_no_result_is_lost_and_nothing_differs_whoever_works_beside():
     owner = make_player()
     for name in BOTS:
         make_bot(name, owner)
     append("first", 0)
-    run_at_once([lambda: work("one"), lambda: work("two"), rule, look, mend])
+    acts = [lambda: work("one"), lambda: work("two"), rule, look, mend]
+    at_once(lambda number: acts[number](), len(acts))
     assert verify_ratings(**POOL) == ()
     kept = 1 + 2 * ROUNDS + ROUNDS // 2
     assert RatingStep.objects.count() == 2 * kept
