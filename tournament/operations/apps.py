@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from django.apps import AppConfig
 
 
@@ -11,9 +13,10 @@ class OperationsConfig(AppConfig):
     name = "tournament.operations"
 
     def ready(self) -> None:
-        """Let the admin's menu lead to the queue, which is no model."""
+        """Let the admin's menu lead to the queue, which is no model, and what libraries warn of be logged as all else is."""
         from django.contrib import admin
 
         from tournament.operations.menu import add_queue
 
         add_queue(admin.site)
+        logging.captureWarnings(capture=True)

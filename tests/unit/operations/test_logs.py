@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from structlog.contextvars import bound_contextvars
@@ -93,6 +95,30 @@ def test_what_the_pool_of_workers_says_is_json_too():
         "Process 'ForkPoolWorker-1' exited with 'signal 9'",
         "error",
     )
+
+
+WARNED = """
+import warnings
+import django
+django.setup()
+warnings.warn("said by a\\nlibrary")
+"""
+
+
+def test_what_a_library_warns_of_is_json_too(tmp_path: Path):
+    """In a process of its own, since tests turn warnings into errors."""
+    environ = {"ARENA_HOME": str(tmp_path), "ARENA_LOG_FORMAT": "json"}
+    done = subprocess.run(
+        [sys.executable, "-c", WARNED],
+        env={**os.environ, **environ, "DJANGO_SETTINGS_MODULE": "tournament.settings"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (line,) = done.stderr.splitlines()
+    told = json.loads(line)
+    assert (told["logger"], told["level"]) == ("py.warnings", "warning")
+    assert "UserWarning: said by a\nlibrary" in told["event"]
 
 
 def test_exception_stays_in_one_line_of_json_and_below_a_line_for_people(written):
