@@ -26,10 +26,10 @@ class PlayerThrottle(BaseThrottle):
 
     def allow_request(self, request: HttpRequest) -> bool:
         """Whether it may go on; if not, the request bears how long to wait."""
-        token, rate = getattr(request, "auth", None), rate_of(request)
-        if not isinstance(token, ApiToken) or rate is None:
+        token = getattr(request, "auth", None)
+        if not isinstance(token, ApiToken):
             return True
-        wait = limiter().take(rate, name_of(token.player))
+        wait = limiter().take(rate_of(request), name_of(token.player))
         request.seconds_to_wait = wait  # type: ignore[attr-defined] # for the answer below
         return wait is None
 

@@ -183,8 +183,6 @@ class LimitRates:
     def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
         """The refusal, or None."""
         rate = rate_of(request)
-        if rate is None:
-            return None
         by_cookie = not request.path.startswith("/api/") and rate != LOG_INS
         wait = limiter().take(rate, asker(request, by_cookie=by_cookie))
         if wait is None:

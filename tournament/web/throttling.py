@@ -70,15 +70,12 @@ _LOG_IN_ROUTES = {
     *("players:forgotten-password", "players:set-password"),
 }
 _PASSWORD_ROUTES = {"players:account", "admin:password_change"}
-_UNLIMITED = {"healthz", "readyz", "metrics"}
 
 
-def rate_of(request: HttpRequest) -> Rate | None:
-    """Which limit a request counts for, by its route and method; None: it is not limited."""
+def rate_of(request: HttpRequest) -> Rate:
+    """Which limit a request counts for, by its route and method. Probes never come so far: `answer_probes` does them."""
     match = request.resolver_match
     route = match.view_name if match is not None else ""
-    if route in _UNLIMITED:
-        return None
     if request.method in {"GET", "HEAD", "OPTIONS"}:
         return RATES.get(route, PAGES)
     if route in _PASSWORD_ROUTES:
