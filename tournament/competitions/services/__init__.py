@@ -13,7 +13,7 @@ from tournament.competitions.services.entries import (
     withdraw_entrant,
 )
 from tournament.competitions.services.expiring import expire_old_records, expire_oldest_records
-from tournament.competitions.services.forgetting import forget_logs
+from tournament.competitions.services.forgetting import forget_logs, logs_to_forget
 from tournament.competitions.services.invitations import (
     accept_invitation,
     decline_invitation,
@@ -92,6 +92,7 @@ __all__ = [
     "keep_record",
     "leave",
     "leave_series",
+    "logs_to_forget",
     "open_tournament",
     "order_entrants",
     "pause_tournament",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 from django.db import transaction
+from django.db.models import QuerySet
 
 from engine.referee import SeatLog
 from tournament.competitions.models import EntryTrial, Match
@@ -14,19 +15,35 @@ from tournament.store.errors import BlobError
 from tournament.store.services import put_packed, read_packed
 
 
+def logs_to_forget(*, owner: Player) -> set[str]:
+    """The hashes of the stored logs that hold what the owner's bots printed in matches and trials.
+
+    What `forget_logs` keeps of others is stored anew; these blobs may be deleted then, as far as no row names them.
+    """
+    return {
+        *_trials(owner).values_list("log_sha256", flat=True),
+        *_matches(owner).values_list("logs_sha256", flat=True),
+    }
+
+
 def forget_logs(*, owner: Player) -> int:
     """Keep nothing of what the owner's bots printed in matches and trials; of how many rows that was.
 
-    What other players' bots printed stays. The blobs that no row names then are swept. Raises
-    StoreUnavailableError.
+    What other players' bots printed stays. The blobs that no row names then are still there: see `logs_to_forget`.
+    Raises StoreUnavailableError.
     """
-    trials = EntryTrial.objects.filter(version__bot__owner=owner).exclude(log_sha256="")
-    matches = (
-        Match.objects.filter(pairing__entrants__entrant__bots__bot__owner=owner)
-        .exclude(logs_sha256="")
-        .distinct()
+    return _trials(owner).update(log_sha256="") + sum(
+        _forget(match, owner) for match in _matches(owner)
     )
-    return trials.update(log_sha256="") + sum(_forget(match, owner) for match in matches)
+
+
+def _trials(owner: Player) -> QuerySet[EntryTrial]:
+    return EntryTrial.objects.filter(version__bot__owner=owner).exclude(log_sha256="")
+
+
+def _matches(owner: Player) -> QuerySet[Match]:
+    theirs = Match.objects.filter(pairing__entrants__entrant__bots__bot__owner=owner)
+    return theirs.exclude(logs_sha256="").distinct()
 
 
 @transaction.atomic

@@ -26,7 +26,6 @@ from django.db.models import Q
 from engine.errors import UsageError
 from tournament.competitions import services as competitions
 from tournament.competitions.models import (
-    EntryTrial,
     Notice,
     PairInvitation,
     Ruling,
@@ -126,7 +125,7 @@ def read_list(path: Path) -> Iterator[uuid.UUID]:
 
 def _erase(player: Player, *, is_repeated: bool) -> str:
     check_erasable(player)
-    wheels = _wheels(player)
+    files = _files(player)
     with transaction.atomic():
         player = Player.objects.select_for_update().get(pk=player.pk)
         check_erasable(player)
@@ -137,7 +136,7 @@ def _erase(player: Player, *, is_repeated: bool) -> str:
         _forget_person(player, name)
         if not is_repeated:
             _append(player)
-    _delete_files(wheels)
+    _delete_files(files)
     return name
 
 
@@ -258,19 +257,22 @@ def _write(lines: Sequence[str]) -> None:
         ) from error
 
 
-def _wheels(player: Player) -> set[str]:
-    """The hashes of their wheels and logs, whose files go."""
+def _files(player: Player) -> set[str]:
+    """The hashes of their wheels, and of all that holds what their bots printed."""
     rows = BotVersion.objects.filter(bot__owner=player)
-    trials = EntryTrial.objects.filter(version__bot__owner=player)
-    return {
+    own = {
         *rows.values_list("wheel_sha256", flat=True),
         *rows.values_list("log_sha256", flat=True),
-        *trials.values_list("log_sha256", flat=True),
     } - {""}
+    return (
+        own
+        | competitions.logs_to_forget(owner=player)
+        | scrimmages.scrimmage_blobs_to_forget(player=player)
+    )
 
 
 def _delete_files(hashes: set[str]) -> None:
-    """Delete wheels and logs that no row needs any more; the logs of matches are left to the sweep.
+    """Delete those that no row needs any more.
 
     What rows need is asked a part at a time: of a big site never all hashes are in memory.
     """

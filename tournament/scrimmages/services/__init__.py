@@ -16,7 +16,10 @@ from tournament.scrimmages.services.dispatching import (
     return_expired_scrimmages,
     scrimmages_to_play,
 )
-from tournament.scrimmages.services.forgetting import forget_scrimmages
+from tournament.scrimmages.services.forgetting import (
+    forget_scrimmages,
+    scrimmage_blobs_to_forget,
+)
 from tournament.scrimmages.services.playing import BatchPlay, play_batch
 from tournament.scrimmages.services.sweeping import expire_oldest_batches, expire_records
 
@@ -35,5 +38,6 @@ __all__ = [
     "queue_scrimmages",
     "retry_scrimmage",
     "return_expired_scrimmages",
+    "scrimmage_blobs_to_forget",
     "scrimmages_to_play",
 ]
