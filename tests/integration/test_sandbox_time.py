@@ -329,13 +329,10 @@ def test_bots_play_on_the_core_of_their_referee(tmp_path):
 @pytest.mark.sandbox
 def test_record_tells_what_budgets_the_machine_granted(tmp_path, monkeypatch):
     monkeypatch.setattr(speed, "_measure_us", lambda: 3 * speed.REFERENCE_US)
-    speed.budget_percent.cache_clear()
+    monkeypatch.setattr(speed, "_here", speed.Speedometer())
     sources = house_bots(tmp_path, "lowest", "highest")
     spec = spec_of("podkidnoe", sources, BoardsContest(1))
-    try:
-        record = run_match(spec, [(source,) for source in sources]).record
-    finally:
-        speed.budget_percent.cache_clear()
+    record = run_match(spec, [(source,) for source in sources]).record
     assert record.timing.budget_percent == 300
 
 
@@ -351,9 +348,23 @@ def test_record_tells_what_budgets_the_machine_granted(tmp_path, monkeypatch):
 )
 def test_budgets_follow_the_best_measurement_within_bounds(monkeypatch, times, percent):
     measured = [time * speed.REFERENCE_US for time in times]
-    monkeypatch.setattr(speed, "_REPEATS", len(times))
+    monkeypatch.setattr(speed, "_FIRST_REPEATS", len(times))
     monkeypatch.setattr(speed, "_measure_us", iter(measured).__next__)
-    assert speed.budget_percent.__wrapped__() == percent
+    assert speed.Speedometer().budget_percent(0.0) == percent
+
+
+def test_machine_that_was_busy_when_it_was_measured_is_measured_again_and_its_best_is_kept(
+    monkeypatch,
+):
+    now, slowness = 100.0, 1.64
+    monkeypatch.setattr(speed, "_measure_us", lambda: slowness * speed.REFERENCE_US)
+    found = speed.Speedometer()
+    assert found.budget_percent(now) == 164
+    slowness = 0.91
+    assert found.budget_percent(now + 1) == 164, "not before each match"
+    assert found.budget_percent(now + 60) == 91
+    slowness = 1.64
+    assert found.budget_percent(now + 120) == 91
 
 
 def test_work_that_is_measured_is_the_same_each_time():

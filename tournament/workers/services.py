@@ -39,9 +39,9 @@ def report_worker(*, name: str, queues: Sequence[str] = ALL_QUEUES, slots: int =
 
 
 def give_sign_of_life(*, name: str, queues: Sequence[str] = ALL_QUEUES, slots: int = 1) -> None:
-    """Say that the worker is there; where no bot can be held, or its row is gone, look again."""
+    """Say that the worker is there, and how fast; where no bot can be held, or its row is gone, look again."""
     known = WorkerReport.objects.filter(name=name)
-    if not known.exclude(level="").update(seen_at=Now()):
+    if not known.exclude(level="").update(seen_at=Now(), budget_percent=budget_percent()):
         report_worker(name=name, queues=queues, slots=slots)
     else:
         _note_presence()

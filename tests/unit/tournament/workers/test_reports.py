@@ -82,6 +82,14 @@ def test_worker_that_gives_no_sign_of_life_is_silent_until_it_gives_one(found):
     assert selectors.living_workers().count() == 1
 
 
+def test_sign_of_life_tells_the_speed_that_was_measured_since(found, monkeypatch):
+    monkeypatch.setattr(services, "budget_percent", lambda: 164)
+    services.report_worker(name="matches@one")
+    monkeypatch.setattr(services, "budget_percent", lambda: 91)
+    services.give_sign_of_life(name="matches@one")
+    assert WorkerReport.objects.get().budget_percent == 91
+
+
 def test_sign_of_life_of_a_worker_that_is_well_looks_at_nothing_again(found):
     services.report_worker(name="matches@one")
     before = WorkerReport.objects.get().started_at
