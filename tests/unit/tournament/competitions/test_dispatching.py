@@ -304,7 +304,7 @@ def test_what_can_wait_is_done_every_few_seconds_and_when_rung(bots, monkeypatch
     monkeypatch.setattr(dispatching, "SELDOM_SECONDS", 600.0)
     monkeypatch.setattr(dispatching.settings, "ARENA_LEASE_SECONDS", 3600)
     done = []
-    monkeypatch.setattr(dispatching, "return_expired_matches", lambda: done.append("returned"))
+    monkeypatch.setattr(dispatching, "return_expired_versions", lambda: done.append("returned"))
     monkeypatch.setattr(dispatching, "publish_due_results", lambda now: done.append("published"))
     league(bots[:2])
     assert dispatch().blocks
