@@ -377,7 +377,7 @@ class StageEntrant(models.Model):
     """The rating with which it came into the stage, where the format asks for it."""
 
     class Meta:
-        ordering = ("stage", "seed")
+        ordering = ("stage_id", "seed")
         constraints = [
             models.UniqueConstraint("stage", "entrant", name="stageentrant_entrant_unique"),
             models.UniqueConstraint("stage", "seed", name="stageentrant_seed_unique"),
@@ -577,7 +577,7 @@ class Round(models.Model):
     """Of a batch: the keys of the stage's matches that were open when it was picked."""
 
     class Meta:
-        ordering = ("stage", "index")
+        ordering = ("stage_id", "index")
         constraints = [
             models.UniqueConstraint("stage", "index", name="round_index_unique"),
             models.CheckConstraint(
@@ -675,7 +675,7 @@ class PairingEntrant(models.Model):
     """Whether it goes on, in a format that knocks out; unknown until decided."""
 
     class Meta:
-        ordering = ("pairing", "index")
+        ordering = ("pairing_id", "index")
         constraints = [
             models.UniqueConstraint("pairing", "index", name="pairingentrant_index_unique"),
             models.UniqueConstraint("pairing", "entrant", name="pairingentrant_entrant_unique"),
@@ -957,7 +957,7 @@ class SupersededMatch(models.Model):
 
     class Meta:
         verbose_name_plural = "superseded matches"
-        ordering = ("ruling", "pk")
+        ordering = ("ruling_id", "pk")
         constraints = [
             models.UniqueConstraint(
                 "tournament", "key", "edition", name="supersededmatch_edition_unique"

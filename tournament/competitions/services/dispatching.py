@@ -186,11 +186,10 @@ def dispatch(*, rung: bool = False, capacity: Capacity | None = None) -> Due:
         run_due_series(now=now)
         request_due_trials()
     move_due_tournaments(now=now)
-    if is_thorough:  # before the next round: who joins now plays it
+    if is_thorough:
         join_waiting_entrants()
         renew_ladder_entrants()
-    advance_decided_rounds()
-    if is_thorough:
+        advance_decided_rounds()  # after these: who joins now plays the next round
         publish_due_results(now=now)
         note_bundle_digests()
         tally_attempts()
@@ -535,9 +534,13 @@ def round_is_empty(*, match_ids: Sequence[int]) -> bool:
 
     Then dispatch is rung at once: workers could stand idle until the next tick.
     """
-    rounds = Round.objects.filter(pairings__match__in=match_ids, state=RoundState.OPEN)
-    undecided = Pairing.objects.filter(round=OuterRef("pk"), decided_by="")
+    block = Match.objects.filter(pk__in=match_ids)
     waiting = Match.objects.filter(
-        tournament=OuterRef("stage__tournament"), state__in=(MatchState.PENDING, MatchState.QUEUED)
+        tournament__in=block.values("tournament"),
+        state__in=(MatchState.PENDING, MatchState.QUEUED),
     )
-    return rounds.filter(~Exists(undecided), ~Exists(waiting)).exists()
+    if waiting.exists():  # so it is nearly always, and this is soon asked
+        return False
+    undecided = Pairing.objects.filter(round=OuterRef("pk"), decided_by="")
+    rounds = Round.objects.filter(pairings__match__in=match_ids, state=RoundState.OPEN)
+    return rounds.filter(~Exists(undecided)).exists()
