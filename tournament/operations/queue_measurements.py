@@ -79,6 +79,8 @@ SHARE_GOAL_PERCENT = 20.0
 MEMORY_GOAL_MB = 1.0
 THROUGHPUT_GOAL = 0.85
 WARM_UP_SECONDS = 3.0
+TICK_SECONDS = 2.0
+"""A tick of dispatch is over after so long, also on a busy machine."""
 PATIENCE_SECONDS = 120.0
 
 BareMatch = tuple[int, MatchSpec, Sequence[Sequence[BotSource]]]
@@ -233,8 +235,11 @@ class Bench:
             stopped.append(pid)
 
         try:
-            for name in ("beat", "control"):  # so that nothing more is handed out
-                stop(pids.pop(name))
+            stop(pids.pop("beat"))  # so that nothing more is handed out
+            time.sleep(
+                TICK_SECONDS
+            )  # stopped within one, control would keep to itself what it has marked queued
+            stop(pids.pop("control"))
             in_flight = Match.objects.filter(state__in=IN_FLIGHT)
             self._await(lambda: not in_flight.exists(), "quiet")
             for pid in pids.values():
