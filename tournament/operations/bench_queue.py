@@ -111,12 +111,12 @@ def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="how many play at once; by default one a core",
     )
     parser.add_argument(
-        "--pairs", type=int, default=3, metavar="N", help="how often each side is measured"
+        "--pairs", type=int, default=10, metavar="N", help="how often each side is measured"
     )
     parser.add_argument(
         "--seconds",
         type=float,
-        default=20.0,
+        default=10.0,
         metavar="S",
         help="how long the workers are watched each time",
     )

@@ -207,14 +207,14 @@ class Bench:
         measured = Match.objects.filter(state=MatchState.FINISHED).values("tournament").distinct()
         self._await(lambda: measured.count() == len(self.tournaments), "a match of each tournament")
         time.sleep(WARM_UP_SECONDS)
-        memory = [_private_mb(pid) for pid in self._players(supervisor)]
+        memory = [_anonymous_mb(pid) for pid in self._players(supervisor)]
         began, used = read_clock(), self._cpu_by_name(supervisor)
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             supervisor.check()
             time.sleep(0.2)
         ended, used_then = read_clock(), self._cpu_by_name(supervisor)
-        memory_after = [_private_mb(pid) for pid in self._players(supervisor)]
+        memory_after = [_anonymous_mb(pid) for pid in self._players(supervisor)]
         spent = {name: seconds - used[name] for name, seconds in used_then.items()}
         watched = Watched(began, ended, spent, memory, memory_after)
         with self._quiet(supervisor):
@@ -289,18 +289,18 @@ class Bench:
         )
 
     def _memory(self, watched: Sequence[Watched]) -> Measurement:
-        """What came after the first while, in which caches fill."""
-        first, *rest = watched
-        before = max(first.memory_after_mb if rest else first.memory_mb)
+        """What came in the second half: in the first caches fill, of each tournament, bot and wheel that is met."""
+        half = len(watched) // 2
+        before = max(watched[half - 1].memory_after_mb if half else watched[0].memory_mb)
         after = max(watched[-1].memory_after_mb)
-        matches = sum(each.matches for each in rest or watched)
+        matches = sum(each.matches for each in watched[half:])
         return Measurement(
             name="growth of a worker's memory",
             unit="MB/1000 matches",
             value=max(0.0, after - before) * 1000 * self.slots / max(1, matches),
             goal=MEMORY_GOAL_MB,
             is_at_most=True,
-            detail=f"the largest of {self.slots} processes: {before:.1f} MB of its own at first, "
+            detail=f"the largest of {self.slots} processes: {before:.1f} MB at first, "
             f"{after:.1f} MB {matches} matches later",
         )
 
@@ -526,8 +526,12 @@ def _with_descendants(pids: Sequence[int]) -> Iterator[int]:
                 yield from _with_descendants(list(map(int, below)))
 
 
-def _private_mb(pid: int) -> float:
-    """The memory of a process that it shares with nobody."""
+def _anonymous_mb(pid: int) -> float:
+    """The memory of a process that holds what it has made or inherited, no files.
+
+    Also what it still shares with the process that forked it: that a page becomes its own once it writes there is no
+    growth.
+    """
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     sizes = {key: value for key, _, value in (line.partition(":") for line in lines[1:])}
-    return sum(int(sizes[key].split()[0]) for key in ("Private_Clean", "Private_Dirty")) / 1024
+    return int(sizes["Anonymous"].split()[0]) / 1024

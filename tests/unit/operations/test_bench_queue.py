@@ -11,7 +11,7 @@ import pytest
 
 from tests.tournament_factories import make_bot, make_tournament, play_all, start
 from tournament.operations.bench_queue import Measurement, read_arguments, tell
-from tournament.operations.queue_measurements import Watched, _cpu_seconds, _private_mb
+from tournament.operations.queue_measurements import Watched, _anonymous_mb, _cpu_seconds
 from tournament.store.clock import read_clock
 
 ROW = Measurement("claim", "ms", 12.0, goal=50.0, is_at_most=True, detail="of 3")
@@ -61,4 +61,4 @@ def test_cpu_time_of_a_process_counts_its_children_once_they_have_ended():
     burn = "import time\nwhile time.process_time() < 0.2: pass"
     subprocess.run([sys.executable, "-c", burn], check=True)
     assert _cpu_seconds([os.getpid()]) - before >= 0.15
-    assert _private_mb(os.getpid()) > 1
+    assert _anonymous_mb(os.getpid()) > 1
